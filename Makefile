@@ -1,0 +1,48 @@
+# The one way to build, check, test and measure. `make` alone lists the targets.
+VENV ?= .venv
+PYTHON ?=
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.stamp
+CANDIDATES := $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test check goldens record schema clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## make the environment in .venv
+
+test: $(STAMP) ## run the tests (ARGS="-k word" narrows them)
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(STAMP) ## lint, formatting and strict types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+goldens: $(STAMP) ## write the golden envelopes anew
+	@$(BIN)/python -m tests.goldens
+
+record: $(STAMP) ## record the test graphs from a real server
+	@$(BIN)/python -m tests.record
+
+schema: $(STAMP) ## write docs/envelope.schema.json anew
+	@$(BIN)/python -m tests.schema
+
+clean: ## remove the environment and all caches
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml constraints.txt
+	@python=$$(for p in $(CANDIDATES); do \
+	  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done); \
+	if [ -z "$$python" ]; then \
+	  echo "runwire needs Python 3.11 or newer; none of these is: $(CANDIDATES). Name one: make PYTHON=/path/to/python3" >&2; exit 1; fi; \
+	if ! $$python -c 'import ensurepip' 2>/dev/null; then \
+	  version=$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+	  echo "$$python cannot make environments with pip. Run: apt-get install -y python$$version-venv" >&2; exit 1; fi; \
+	echo "setting up $(VENV) with $$python (about a minute)"; \
+	$$python -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[server,agui,dev]'
+	@touch $@
