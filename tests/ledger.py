@@ -21,7 +21,7 @@ def load() -> dict[str, Any]:
 
 def collected() -> set[str]:
     """The test functions that pytest finds in the whole repository, without their parameters."""
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-qq", "-p", "no:cacheprovider", "tests"]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "tests"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     if done.returncode:
         raise RuntimeError(f"pytest cannot collect the tests:\n{done.stdout}\n{done.stderr}")

@@ -66,8 +66,8 @@ def names_used(tree: ast.AST) -> Iterator[str]:
             aliases[bound] = name
             yield name
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute | ast.Name) and (name := _resolved(node, aliases)):
-            yield name
+        if isinstance(node, ast.Attribute | ast.Name) and (reached := _resolved(node, aliases)):
+            yield reached
 
 
 def _imported(node: ast.AST) -> Iterator[tuple[str, str]]:

@@ -1,12 +1,13 @@
 """The ledger and the tests agree in both directions, and the checker of that finds each kind of fault."""
 
 import copy
+from typing import Any
 
 import pytest
 
 from tests.ledger import collected, load, problems
 
-SOUND = {
+SOUND: dict[str, Any] = {
     "parts": {"sdk": "the client"},
     "promise": [
         {"id": "a", "source": "design 1", "quote": "words", "tests": ["tests/test_a.py::test_a"]},
