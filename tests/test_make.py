@@ -6,11 +6,13 @@ import subprocess
 
 from tests.rooms import ROOT
 
+OUTER_MAKE = ("MAKE", "MFLAGS", "ARGS", "VENV", "PYTHON")
 TARGETS = ["help", "setup", "test", "check", "goldens", "record", "schema", "clean"]
 
 
 def make(*args):
-    env = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS"))}
+    # The tests run under make themselves, which hands its own variables down.
+    env = {key: value for key, value in os.environ.items() if not key.startswith(OUTER_MAKE)}
     return subprocess.run(["make", *args], cwd=ROOT, env=env, capture_output=True, text=True, timeout=60)
 
 
