@@ -1,20 +1,21 @@
 """Records the test graphs from a real server into tests/recordings: `python -m tests.record [name...]`."""
 
 import json
-import re
+import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 
 from tests.graphs import GRAPHS
-from tests.graphs.case import Case, Turn
+from tests.graphs.case import Case, Turn, human
 from tests.rooms import ROOT
-from tests.serve import POLL_SECONDS, prepare, serve
+from tests.serve import Api, Stream, connect, prepare
 
 RECORDINGS = ROOT / "tests" / "recordings"
 MODES = {
@@ -24,46 +25,9 @@ MODES = {
     "notokens": "tasks updates values".split(),
     "values": ["values"],
 }
-RUN_SECONDS = 60
-NAMESPACE = re.compile(rb"^event: \w+\|(\S+?)\r?$", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Api:
-    """The few requests that recording needs."""
-
-    http: httpx.Client
-
-    def get(self, path: str) -> Any:
-        return self.http.get(path).raise_for_status().json()
-
-    def post(self, path: str, body: Any) -> Any:
-        return self.http.post(path, json=body).raise_for_status().json()
-
-    def thread(self) -> str:
-        return f"/threads/{self.post('/threads', {})['thread_id']}"
-
-    def ended(self, location: str) -> Any:
-        """The run, once the server has noted its end; the stream closes a moment before."""
-        deadline = time.monotonic() + RUN_SECONDS
-        while (run := self.get(location))["status"] in ("pending", "running"):
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{location} is still {run['status']} after {RUN_SECONDS} s")
-            time.sleep(POLL_SECONDS)
-        return run
-
-    def after(self, thread: str, location: str, namespaces: list[str]) -> dict[str, Any]:
-        """What the server says about the run and the thread once the stream is over."""
-
-        def history(namespace: str) -> Any:
-            return self.post(f"{thread}/history", {"limit": 100, "checkpoint": {"checkpoint_ns": namespace}})
-
-        return {
-            "run": self.ended(location),
-            "state": self.get(f"{thread}/state?subgraphs=true"),
-            "history": self.post(f"{thread}/history", {"limit": 100}),
-            "histories": {namespace: history(namespace) for namespace in namespaces},
-        }
+SETTLED_SECONDS = 2
+SAVED = ".langgraph_api/.langgraph_ops.pckl"
+COUNTED = b'"content":"n9 "'
 
 
 def request(name: str, turn: Turn, modes: list[str], asks: list[dict[str, Any]]) -> dict[str, Any]:
@@ -87,44 +51,111 @@ def record(api: Api, name: str, case: Case) -> None:
     """Every turn in every set of modes, each set on a thread of its own."""
     for modes in MODES:
         if modes != "values" or case.values_only:
-            _record(api, name, case, modes)
+            _record(api, name, case, modes, RECORDINGS / name)
 
 
-def _record(api: Api, name: str, case: Case, modes: str) -> None:
+def _record(api: Api, name: str, case: Case, modes: str, folder: Path) -> None:
     thread, asks = api.thread(), list[dict[str, Any]]()
     for number, turn in enumerate(case.turns, 1):
-        path = RECORDINGS / name / (modes if number == 1 else f"{modes}.{number}")
+        path = folder / (modes if number == 1 else f"{modes}.{number}")
         body = request(name, turn, MODES[modes], asks)
-        answer = api.http.post(f"{thread}/runs/stream", json=body).raise_for_status()
-        write(Path(f"{path}.sse"), answer.content)
-        namespaces = sorted({found.decode() for found in NAMESPACE.findall(answer.content)})
-        after = api.after(thread, answer.headers["content-location"], namespaces)
+        stream = api.stream(thread, body)
+        after = api.after(thread, stream)
         if modes == "every":
-            write(Path(f"{path}.request.json"), _json(body))
-            write(Path(f"{path}.after.json"), _json(after))
+            _write_all(path, stream.content, body, after)
+        else:
+            write(path, ".sse", stream.content)
         asks = after["state"]["interrupts"]
 
 
-def write(path: Path, content: bytes) -> None:
+def _write_all(path: Path, content: bytes, body: Any, after: Any) -> None:
+    write(path, ".sse", content)
+    write(path, ".request.json", _json(body))
+    write(path, ".after.json", _json(after))
+
+
+def write(path: Path, suffix: str, content: bytes) -> None:
     """Nothing of this machine may get into a recording."""
-    for foreign in (str(ROOT), str(Path.home()), tempfile.gettempdir()):
+    for foreign in (str(ROOT), sys.prefix, tempfile.gettempdir()):
         if foreign.encode() in content:
-            raise ValueError(f"{path.name} of {path.parent.name} holds the path {foreign}")
+            raise ValueError(f"{path}{suffix} holds the path {foreign}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
+    Path(f"{path}{suffix}").write_bytes(content)
 
 
 def _json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, indent=1).encode() + b"\n"
 
 
+def _slow(api: Api, words: int, pause: int) -> tuple[str, dict[str, Any]]:
+    """A new thread, and a request for a run on it that lasts about `words * pause` milliseconds."""
+    return api.thread(), request("slow", Turn(human(f"{words} x {pause}")), MODES["default"], [])
+
+
+def cancel(folder: Path) -> None:
+    """A run that is cancelled in the middle of its tokens: the stream just ends."""
+    with connect(folder) as (api, _):
+        cancelled: list[httpx.Response] = []
+
+        def watch(location: str, content: bytes) -> None:
+            if COUNTED in content and not cancelled:
+                cancelled.append(api.http.post(f"{location}/cancel").raise_for_status())
+
+        thread, body = _slow(api, 300, 20)
+        stream = api.stream(thread, body, watch)
+        _write_all(RECORDINGS / "cancel" / "cancelled", stream.content, body, api.after(thread, stream))
+
+
+def restart(folder: Path) -> None:
+    """A run whose server is killed and started again: it runs once more, with a second `metadata` frame."""
+    with connect(folder) as (api, process):
+        thread, body = _slow(api, 60, 200)
+        cut = api.stream(thread, body, partial(_kill_once_saved, process, folder / SAVED, time.time()))
+    with connect(folder) as (api, _):
+        whole = Stream(cut.location, cut.content + api.join(cut.location).content)
+        after = api.after(thread, whole)
+        _write_all(RECORDINGS / "restart" / "second_metadata", whole.content, body, after)
+
+
+def _kill_once_saved(
+    process: subprocess.Popen[bytes], saved: Path, started: float, location: str, content: bytes
+) -> None:
+    """The server saves its runs every ten seconds; one that it has not saved is lost with it."""
+    fresh = saved.exists() and saved.stat().st_mtime > started + SETTLED_SECONDS
+    if fresh and COUNTED in content:
+        process.kill()
+
+
+def auth(folder: Path) -> None:
+    """A run of a caller who is known by name, whose identity the server puts into many frames."""
+    prepare(folder, tuple(GRAPHS), auth=True)
+    with connect(folder) as (api, _):
+        api.http.headers["Authorization"] = "Bearer not-a-secret"
+        _record(api, "slow", GRAPHS["slow"], "every", RECORDINGS / "auth")
+
+
+SPECIALS: dict[str, Callable[[Path], None]] = {"cancel": cancel, "restart": restart, "auth": auth}
+
+
+def graphs(names: Iterable[str], folder: Path) -> None:
+    """The named test graphs, from one server."""
+    with connect(folder) as (api, _):
+        for name in names:
+            record(api, name, GRAPHS[name])
+
+
 def main(names: list[str]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        prepare(Path(folder), tuple(GRAPHS))
-        with serve(Path(folder)) as (url, _), httpx.Client(base_url=url, timeout=RUN_SECONDS) as http:
-            for name in names or GRAPHS:
-                record(Api(http), name, GRAPHS[name])
-                print(name)
+    """Record what is named, or everything; each special has a server and a folder to itself."""
+    if unknown := set(names) - {*GRAPHS, *SPECIALS}:
+        raise SystemExit(f"unknown: {', '.join(sorted(unknown))}. Known: {', '.join([*GRAPHS, *SPECIALS])}")
+    chosen = names or [*GRAPHS, *SPECIALS]
+    jobs = [SPECIALS[name] for name in chosen if name in SPECIALS]
+    if plain := [name for name in chosen if name in GRAPHS]:
+        jobs.insert(0, partial(graphs, plain))
+    for job in jobs:
+        with tempfile.TemporaryDirectory() as folder:
+            prepare(Path(folder), tuple(GRAPHS))
+            job(Path(folder))
 
 
 if __name__ == "__main__":
