@@ -141,7 +141,7 @@ class ScriptedModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        said: AIMessageChunk = reduce(add, (chunk.message for chunk in self._chunks(messages)))
+        said: AIMessageChunk = reduce(add, (chunk.message for chunk in self._stream(messages)))
         return ChatResult(generations=[ChatGeneration(message=message_chunk_to_message(said))])
 
     def _stream(
