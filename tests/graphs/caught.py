@@ -4,7 +4,6 @@ from typing import Any
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import ToolErrorMiddleware
-from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import START, MessagesState, StateGraph
@@ -13,6 +12,10 @@ from tests.graphs.case import Graph, once
 from tests.graphs.model import Call, Reply, model, rounds
 from tests.graphs.node import Invoke, Steps, node
 from tests.graphs.sub_raises import inner
+
+
+class State(MessagesState):
+    caught: str
 
 
 @tool
@@ -42,10 +45,10 @@ def build(checkpointer: BaseCheckpointSaver[Any] | None = None) -> Graph:
         try:
             yield Invoke(fails, {"messages": state["messages"]})
         except ValueError as error:
-            return {"messages": [AIMessage(f"caught: {error}")]}
+            return {"caught": str(error)}
 
     middleware = ToolErrorMiddleware(lambda error, request: f"{type(error).__name__}: {error}")
-    graph = StateGraph(MessagesState)
+    graph = StateGraph(State)
     graph.add_node("careful", careful)
     graph.add_node("agent", create_agent(model(MODEL), [divide], middleware=[middleware], name="divider"))
     graph.add_edge(START, "careful")
