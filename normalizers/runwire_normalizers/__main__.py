@@ -1,0 +1,61 @@
+"""`python -m runwire_normalizers FILE.sse`: the envelopes of a recorded stream, one JSON line each."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from runwire_normalizers.adapter import StreamAdapter
+from runwire_normalizers.conformance import check
+from runwire_normalizers.continuation import Continuation
+from runwire_normalizers.envelope import Envelope
+from runwire_normalizers.sse import SSEDecoder
+
+CHUNK = 65536
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Prints the envelopes, or with `--check` the rules that they break; 1 when they break one."""
+    parser = argparse.ArgumentParser(prog="python -m runwire_normalizers", description=__doc__)
+    parser.add_argument("file", metavar="FILE.sse", type=Path)
+    parser.add_argument("--after", metavar="EARLIER.sse", type=Path, help="the stream of the run that this one resumes")
+    parser.add_argument("--check", action="store_true", help="check the rules of the envelope instead of printing")
+    options = parser.parse_args(argv)
+    try:
+        earlier = list(envelopes(options.after)) if options.after else None
+        found = envelopes(options.file, Continuation.from_envelopes(earlier) if earlier else None)
+        return _checked(list(found), earlier) if options.check else _printed(found)
+    except OSError as error:
+        print(f"cannot read {error.filename}: {error.strerror}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        return 0
+
+
+def envelopes(path: Path, resumed_from: Continuation | None = None) -> Iterator[Envelope]:
+    """The envelopes of a recorded stream, as it is: its own frames tell how it ended."""
+    decoder, adapter = SSEDecoder(), StreamAdapter(resumed_from=resumed_from)
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            for event in decoder.feed(chunk):
+                yield from adapter.feed(event)
+    yield from adapter.finish()
+
+
+def _printed(found: Iterator[Envelope]) -> int:
+    for envelope in found:
+        sys.stdout.buffer.write(envelope.to_json() + b"\n")
+    sys.stdout.flush()
+    return 0
+
+
+def _checked(found: list[Envelope], earlier: list[Envelope] | None) -> int:
+    violations = check(found, after=earlier)
+    for violation in violations:
+        print(violation)
+    print(f"{len(found)} envelopes, {len(violations)} violations")
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""Reading LangChain messages as JSON: who speaks, in which channels, which tools they ask for, what they cost."""
+
+from collections.abc import Iterator
+from typing import Any
+
+AI_TYPES = frozenset({"ai", "AIMessageChunk", "assistant"})
+TOOL_TYPES = frozenset({"tool", "ToolMessageChunk"})
+# Content blocks whose content also stands in `tool_calls` or `tool_call_chunks`.
+CALL_BLOCKS = frozenset("tool_use tool_call tool_call_chunk input_json_delta function_call non_standard".split())
+
+Piece = tuple[str, str]
+
+
+def kind_of(message: dict[str, Any]) -> str | None:
+    """`type` of a message, or the `role` of one written as a plain dict."""
+    kind = message.get("type") or message.get("role")
+    return kind if isinstance(kind, str) else None
+
+
+def is_message(value: Any) -> bool:
+    return isinstance(value, dict) and "content" in value and kind_of(value) is not None
+
+
+def pieces(message: dict[str, Any]) -> Iterator[Piece]:
+    """(channel, text) of the content, in its order; an unknown block comes as ("?", its type)."""
+    extra = message.get("additional_kwargs")
+    if extra and isinstance(extra.get("reasoning_content"), str):
+        yield "reasoning", extra["reasoning_content"]
+    content = message.get("content")
+    if isinstance(content, str):
+        yield "text", content
+    elif isinstance(content, list):
+        for block in content:
+            yield from _block(block)
+
+
+def _block(block: Any) -> Iterator[Piece]:
+    if isinstance(block, str):
+        yield "text", block
+    elif isinstance(block, dict):
+        kind = block.get("type")
+        if kind in ("text", "text_delta", "output_text", None) and isinstance(block.get("text"), str):
+            yield "text", block["text"]
+        elif kind in ("reasoning", "thinking"):
+            yield "reasoning", _reasoning(block)
+        elif kind not in CALL_BLOCKS:
+            yield "?", str(kind)
+
+
+def _reasoning(block: dict[str, Any]) -> str:
+    for name in ("reasoning", "thinking", "text"):
+        if isinstance(block.get(name), str):
+            return str(block[name])
+    summary = block.get("summary")
+    if isinstance(summary, list):
+        return "".join(str(part.get("text", "")) for part in summary if isinstance(part, dict))
+    return ""
+
+
+def text_of(message: dict[str, Any]) -> str:
+    return "".join(text for channel, text in pieces(message) if channel == "text")
+
+
+def tool_calls(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """The tool calls that a whole message asks for; those without id or name ask for nothing."""
+    calls = message.get("tool_calls") or []
+    return [call for call in calls if isinstance(call, dict) and call.get("id") and call.get("name")]
+
+
+def finish_reason(message: dict[str, Any]) -> str | None:
+    told = message.get("response_metadata") or {}
+    reason = told.get("finish_reason") or told.get("stop_reason") or told.get("done_reason")
+    return str(reason) if reason else None
+
+
+def add_usage(total: dict[str, Any], more: dict[str, Any] | None) -> dict[str, Any]:
+    """The sum of two usages, details included; neither is changed."""
+    if not more:
+        return total
+    result = dict(total)
+    for name, value in more.items():
+        if isinstance(value, dict):
+            before = result.get(name)
+            result[name] = add_usage(before if isinstance(before, dict) else {}, value)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            before = result.get(name)
+            result[name] = (before if isinstance(before, int | float) else 0) + value
+    return result
+
+
+def messages_in(result: Any) -> list[dict[str, Any]]:
+    """All messages that a node returned: in an update, several writes, one or more Commands, or as they are."""
+    if is_message(result):
+        return [result]
+    if isinstance(result, list):
+        return [message for entry in result for message in messages_in(entry)]
+    if not isinstance(result, dict):
+        return []
+    if "update" in result and "goto" in result:
+        return messages_in(result["update"])
+    if "$writes" in result:
+        return messages_in(result["$writes"])
+    return [message for value in result.values() if isinstance(value, dict | list) for message in _listed(value)]
+
+
+def _listed(value: Any) -> list[dict[str, Any]]:
+    if isinstance(value, dict) and "$writes" in value:
+        return [message for entry in value["$writes"] for message in _listed(entry)]
+    if is_message(value):
+        return [value]
+    if isinstance(value, list):
+        return [entry for entry in value if is_message(entry)]
+    return []

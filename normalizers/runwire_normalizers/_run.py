@@ -1,0 +1,255 @@
+"""One run as facts arrive; its parts share their state through it. Modes say what a frame means, this what follows."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from runwire_normalizers._calls import Call, Calls
+from runwire_normalizers._ending import Ending
+from runwire_normalizers._identity import Namespace, canonical, digest, root_call, signal_call
+from runwire_normalizers._messages import AI_TYPES, TOOL_TYPES, is_message, kind_of, messages_in, tool_calls
+from runwire_normalizers._models import Models
+from runwire_normalizers._scrub import scrub
+from runwire_normalizers._state import GraphState, delta
+from runwire_normalizers._tasks import Task, Tasks
+from runwire_normalizers._tools import Tools
+from runwire_normalizers.continuation import Continuation
+from runwire_normalizers.outcome import Outcome
+
+TWINS_REMEMBERED = 1024
+
+
+class Run:
+    """The trace's calls, tasks, models, tools and states."""
+
+    def __init__(
+        self,
+        trace_id: str,
+        run_id: str | None,
+        label: str | None,
+        input: Any,
+        resumed_from: Continuation | None,
+        completion: str | Mapping[str, str] | None,
+        long_open: float | None,
+    ) -> None:
+        self.trace_id = trace_id
+        self.label = label
+        self.completion = completion
+        self.calls = Calls(trace_id, run_id, long_open)
+        self.models = Models(self)
+        self.tools = Tools(self)
+        self.tasks = Tasks(self)
+        self.ending = Ending(self)
+        self.graphs: dict[Namespace, GraphState] = {}
+        self.state_source: Literal["values", "tasks", "updates"] | None = None
+        self.state_seen = False
+        self.failure: dict[str, Any] | None = None
+        self.told_outcome: Outcome | None = None
+        self.interrupted = False
+        self.claimed: set[str] = set()
+        self.root_chain: Literal["unseen", "open", "ended"] = "unseen"
+        self.checkpoints: set[tuple[Namespace, str]] = set()
+        self.customs: dict[str, list[Namespace]] = {}
+        self.data: Any = None
+        self.cumulative: dict[str, dict[str, Any]] = {}
+        self.metadata_seen = False
+        self.root_run: str | None = None
+        self.input = input
+        self.resumed = resumed_from
+        if resumed_from:
+            for record in resumed_from.calls:
+                self.calls.restore(record)
+        self.root = self.calls.by_id.get(root_call(trace_id)) or Call(
+            root_call(trace_id), "run", None, label, None, label
+        )
+
+    def begin(self, meta: dict[str, Any] | None) -> None:
+        """The first envelope: the root's start, or its resume."""
+        if self.root.state == "suspended":
+            self.calls.wake(self.root)
+        elif self.root.state == "open":
+            self.calls.resume(self.root)
+        else:
+            payload = {
+                "kind": "run",
+                "tool_name": self.root.name,
+                "input": scrub(self.input),
+                "node": None,
+                "tool_call_id": None,
+            }
+            self.calls.open(self.root, "tool_start", payload | ({"meta": scrub(meta)} if meta else {}))
+
+    def warn(self, code: str, message: str, raw: Any, call: Call | None = None) -> None:
+        target = call or self.root
+        while target.over and target.parent:
+            target = target.parent
+        self.calls.warn(target, code, message, raw)
+
+    def learn(self, meta: dict[str, Any]) -> None:
+        """Names that frames tell of the root."""
+        if self.root.name is None and isinstance(meta.get("graph_id"), str):
+            self.root.name = meta["graph_id"]
+
+    def all_calls(self) -> list[Call]:
+        return list(self.calls.by_id.values())
+
+    # state
+
+    def graph(self, namespace: Namespace) -> GraphState:
+        return self.graphs.setdefault(namespace, GraphState())
+
+    def values_of(self, call: Call) -> dict[str, Any]:
+        if call is self.root:
+            return self.graph(()).values
+        spaces = [space for space, owner in self.tasks.owners.items() if owner is call]
+        return self.graph(spaces[0]).values if spaces else {}
+
+    def digest_of(self, call: Call) -> str | None:
+        values = self.values_of(call)
+        return digest(values) if values else None
+
+    def message_key(self, id: str) -> str:
+        model = self.models.by_id.get(id) or self.models.by_id.get(canonical(id))
+        return canonical(model.ids[0]) if model else canonical(id)
+
+    def absorb_input(self, namespace: Namespace, input: dict[str, Any]) -> None:
+        """What a node was given: messages in it were there before, or have been seen as they came."""
+        graph = self.graph(namespace)
+        graph.known.update(m["id"] for m in messages_in(input) if m.get("id"))
+        if self.state_source != "values":
+            graph.merge_input({key: value for key, value in input.items() if not key.startswith("__")})
+
+    def absorb_result(
+        self,
+        namespace: Namespace,
+        result: Any,
+        messages: list[dict[str, Any]],
+        node: str | None,
+        task: Task | None,
+    ) -> None:
+        """What a node returned."""
+        self.absorb_messages(namespace, messages, node, task)
+        source: Literal["tasks", "updates"] = "tasks" if task else "updates"
+        self._prefer(source)
+        if self.state_source == source:
+            graph = self.graph(namespace)
+            before = dict(graph.values)
+            graph.update(result)
+            self._tell(namespace, before, graph.values)
+
+    def absorb_values(self, namespace: Namespace, values: dict[str, Any]) -> None:
+        """The whole state; in a graph not seen before, it is what was there before the run."""
+        self._prefer("values")
+        graph = self.graph(namespace)
+        messages = [m for m in values.get("messages") or () if is_message(m)]
+        first = not graph.told
+        before, graph.told = dict(graph.values), True
+        if first:
+            graph.known.update(m["id"] for m in messages if m.get("id"))
+        else:
+            new = [m for n, m in enumerate(messages) if n >= graph.count or m.get("id")]
+            self.absorb_messages(namespace, new, None, None)
+        graph.count = len(messages)
+        graph.replace(values)
+        if not first:
+            self._tell(namespace, before, graph.values)
+
+    def _prefer(self, source: Literal["values", "tasks", "updates"]) -> None:
+        self.state_seen = True
+        rank = {None: 0, "updates": 1, "tasks": 2, "values": 3}
+        if rank[source] > rank[self.state_source]:
+            self.state_source = source
+
+    def absorb_messages(
+        self, namespace: Namespace, messages: list[dict[str, Any]], node: str | None, task: Task | None
+    ) -> None:
+        graph = self.graph(namespace)
+        self.state_seen = True
+        for message in messages:
+            id, kind = message.get("id"), kind_of(message)
+            if id and id in graph.known and kind in AI_TYPES | TOOL_TYPES:
+                continue
+            if id:
+                graph.known.add(id)
+            if kind in AI_TYPES:
+                self._spoken(namespace, message, node, task)
+            elif kind in TOOL_TYPES:
+                self.tools.answer(namespace, message, node)
+
+    def _spoken(self, namespace: Namespace, message: dict[str, Any], node: str | None, task: Task | None) -> None:
+        id, asked = message.get("id"), tool_calls(message)
+        before = id and self.models._finished_before(id) and id not in self.models.by_id
+        self.models.in_state(namespace, message, node, task)
+        if asked and not before:
+            key = self.message_key(id) if id else digest([list(namespace), asked])
+            self.tools.request(namespace, key, asked, node)
+
+    def _tell(self, namespace: Namespace, before: dict[str, Any], after: dict[str, Any]) -> None:
+        changed = delta(before, after)
+        if changed:
+            owner = self.tasks.owner(namespace)
+            self.calls.emit(owner, "tool_update", {"kind": "state", "data": scrub(changed)})
+
+    # interrupts
+
+    def claim(self, interrupts: list[Any]) -> list[Any]:
+        """Those that no inner call has claimed yet."""
+        self.interrupted = True
+        fresh = [one for one in interrupts if not (isinstance(one, dict) and one.get("id") in self.claimed)]
+        self.claimed.update(one["id"] for one in fresh if isinstance(one, dict) and one.get("id"))
+        return list(scrub(fresh))
+
+    def claim_for_root(self, interrupts: list[Any]) -> None:
+        self.root.interrupts.extend(self.claim(interrupts))
+
+    def interrupt(self, namespace: Namespace, interrupts: list[Any]) -> None:
+        """`updates` and `values` name no task; where tasks are told, those say whose interrupt it is."""
+        self.interrupted = True
+        if not self.tasks.by_id:
+            self.tasks.owner(namespace).interrupts.extend(self.claim(interrupts))
+
+    # the rest
+
+    def attempt(self, raw: Any) -> None:
+        """A second `metadata` frame: the server runs the run again."""
+        for call in reversed(self.all_calls()):
+            if call.kind == "model" and not call.over:
+                self.models.end(call, "cancelled")  # type: ignore[arg-type]
+        self.tasks.attempt += 1
+        self.tools.by_run = {}
+        self.root_chain = "unseen"
+        self.failure = None
+        for call in self.all_calls():
+            if not call.over and call.kind in ("run", "subgraph"):
+                call.failed = False
+        self.warn("attempt", "the server started a new attempt of the run", raw)
+
+    def custom(self, namespace: Namespace, data: Any) -> None:
+        """A writer's data; an inner agent's chunk that its tool forwarded counts once."""
+        if isinstance(data, dict) and self._is_twin(namespace, data):
+            return
+        self.calls.emit(self.tasks.owner(namespace), "tool_update", {"kind": "custom", "data": scrub(data)})
+
+    def _is_twin(self, namespace: Namespace, data: dict[str, Any]) -> bool:
+        key = digest(data)
+        spaces = self.customs.setdefault(key, [])
+        for other in spaces:
+            shorter, longer = sorted((other, namespace), key=len)
+            if shorter != longer and longer[: len(shorter)] == shorter:
+                spaces.remove(other)
+                return True
+        spaces.append(namespace)
+        if len(self.customs) > TWINS_REMEMBERED:
+            self.customs.pop(next(iter(self.customs)))
+        return False
+
+    def signal(self, call: Call, result: Any) -> None:
+        """The completion signal that some front ends wait for, around a normalised result."""
+        name = self.completion
+        if isinstance(name, Mapping):
+            name = name.get(call.name or "") or name.get(call.agent or "")
+        if not name:
+            return
+        child = Call(signal_call(self.trace_id, call.call_id, name), "tool", call, name, call.node, call.agent)
+        payload = {"kind": "tool", "tool_name": name, "args": None, "node": call.node, "tool_call_id": None}
+        self.calls.open(child, "tool_start", payload)
+        self.calls.ended(child, "tool_end", {"tool_name": name, "result": result, "status": "ok"})

@@ -1,0 +1,51 @@
+"""Rule 9: keys, auth users and request configuration never enter a payload."""
+
+import re
+from typing import Any
+
+MARK = "[scrubbed]"
+
+SECRET_NAMES = frozenset(
+    """
+    api_key apikey x_api_key openai_api_key anthropic_api_key langsmith_api_key authorization proxy_authorization
+    cookie set_cookie password passwd secret client_secret private_key access_token refresh_token id_token auth_token
+    bearer_token session_token x_auth_token x_auth_scheme configurable
+    """.split()
+)
+REQUEST_NAMES = frozenset("config parent_config headers langgraph_request_id".split())
+SECRET_TEXT = re.compile(
+    r"""(?ix)
+    \b(?: sk|pk|rk|lsv2|ghp|gho|xox[abp] )[-_][A-Za-z0-9_\-]{12,}
+    | \bBearer\s+[A-Za-z0-9._~+/=\-]{8,}
+    | (?<=")(?P<name>[a-z_\-]*(?:api[_-]?key|authorization|password|secret|access_token))"\s*:\s*"[^"]*"
+    """
+)
+
+
+def scrub(value: Any) -> Any:
+    """A JSON value without the values of secret names; the value itself when there was nothing to hide."""
+    if isinstance(value, dict):
+        return {k: MARK if _secret(k) else scrub(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [scrub(item) for item in value]
+    return value
+
+
+def scrub_raw(value: Any) -> Any:
+    """As `scrub`, and stricter, for data nobody understood: request configuration goes, and texts like keys."""
+    if isinstance(value, dict):
+        return {k: MARK if _secret(k) or k in REQUEST_NAMES else scrub_raw(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [scrub_raw(item) for item in value]
+    if isinstance(value, str):
+        return SECRET_TEXT.sub(_masked, value)
+    return value
+
+
+def _secret(name: str) -> bool:
+    folded = name.lower().replace("-", "_")
+    return folded in SECRET_NAMES or folded.startswith("langgraph_auth")
+
+
+def _masked(match: re.Match[str]) -> str:
+    return f'{match["name"]}": "{MARK}"' if match["name"] else MARK

@@ -1,0 +1,91 @@
+"""The state of each graph, folded from whatever tells of it, and the deltas that are worth an update."""
+
+from typing import Any
+
+from runwire_normalizers._messages import is_message
+
+# State that has its own form in an update or is no news: the rest of the keys goes under `output`.
+APART = frozenset({"messages", "files", "todos", "plan", "__interrupt__"})
+
+
+class GraphState:
+    """The values of one graph as far as the stream has told them."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self.known: set[str] = set()
+        self.count = 0
+        self.told = False
+
+    def replace(self, values: dict[str, Any]) -> None:
+        self.values = {key: value for key, value in values.items() if key != "__interrupt__"}
+
+    def merge_input(self, values: dict[str, Any]) -> None:
+        self.values.update(values)
+
+    def update(self, update: Any) -> None:
+        """A node's update: messages by id, files by name, everything else in place of what was there."""
+        if isinstance(update, list):
+            for entry in update:
+                self.update(entry)
+        elif isinstance(update, dict):
+            if "update" in update and "goto" in update:
+                self.update(update["update"])
+                return
+            for key, value in update.items():
+                self._write(key, value)
+
+    def _write(self, key: str, value: Any) -> None:
+        if isinstance(value, dict) and isinstance(value.get("$writes"), list):
+            for write in value["$writes"]:
+                self._write(key, write)
+        elif key == "messages":
+            self.values[key] = _merged(self.values.get(key), value if isinstance(value, list) else [value])
+        elif key == "files" and isinstance(value, dict):
+            files = {**(self.values.get("files") or {}), **value}
+            self.values[key] = {name: file for name, file in files.items() if file is not None}
+        else:
+            self.values[key] = value
+
+
+def _merged(before: Any, new: list[Any]) -> list[Any]:
+    """LangGraph's `add_messages`: replaced by id, removed by `RemoveMessage`, else appended."""
+    messages = list(before) if isinstance(before, list) else []
+    for message in new:
+        if not is_message(message):
+            messages.append(message)
+            continue
+        id, place = message.get("id"), None
+        if message.get("type") == "remove":
+            messages = [] if id == "__remove_all__" else [m for m in messages if _id(m) != id]
+            continue
+        if id is not None:
+            place = next((n for n, m in enumerate(messages) if _id(m) == id), None)
+        if place is None:
+            messages.append(message)
+        else:
+            messages[place] = message
+    return messages
+
+
+def _id(message: Any) -> Any:
+    return message.get("id") if isinstance(message, dict) else None
+
+
+def delta(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """What changed, in the form of a `state` update; empty when nothing worth telling did."""
+    changed = {key: after[key] for key in ("plan", "todos") if key in after and after[key] != before.get(key)}
+    files = _files(before.get("files"), after.get("files"))
+    output = {k: v for k, v in after.items() if k not in APART and v != before.get(k)}
+    return changed | ({"files": files} if files else {}) | ({"output": output} if output else {})
+
+
+def _files(before: Any, after: Any) -> dict[str, Any]:
+    old, new = before if isinstance(before, dict) else {}, after if isinstance(after, dict) else {}
+    if old == new:
+        return {}
+    return {
+        "added": {name: file for name, file in new.items() if name not in old},
+        "changed": {name: file for name, file in new.items() if name in old and old[name] != file},
+        "removed": [name for name in old if name not in new],
+    }

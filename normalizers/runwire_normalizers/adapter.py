@@ -1,0 +1,152 @@
+"""`StreamAdapter`: parts of any LangGraph stream in, envelopes out."""
+
+import inspect
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
+from typing import Any, Literal
+
+from runwire_normalizers._identity import trace_of
+from runwire_normalizers._run import Run
+from runwire_normalizers.coerce import json_safe
+from runwire_normalizers.continuation import Continuation
+from runwire_normalizers.envelope import Envelope, Origin
+from runwire_normalizers.modes import READERS
+from runwire_normalizers.outcome import Outcome, OutcomeStatus
+from runwire_normalizers.parts import Malformed, StreamPart, read_part
+
+Emitter = Callable[[Envelope], Awaitable[None] | None]
+Profile = Literal["user", "debug"]
+LONG_OPEN = 600.0
+
+
+class StreamAdapter:
+    """Turns the parts of one run into envelopes: `feed` each, then `finish` with what is known of the end.
+
+    `clock` gives `ts`; without it, and without `ts` given to `feed`, envelopes carry null. `mode` names the mode of
+    bare chunks where their shape leaves it open. `completion` names a signal (such as `research_done`) to put around
+    the result of every graph, or, as a mapping, of those it names. `profile` is kept for the sampler.
+    """
+
+    def __init__(
+        self,
+        emitter: Emitter | None = None,
+        profile: Profile = "user",
+        *,
+        trace_id: str | None = None,
+        run_id: str | None = None,
+        label: str | None = None,
+        input: Any = None,
+        meta: dict[str, Any] | None = None,
+        mode: str | None = None,
+        resumed_from: Continuation | None = None,
+        completion: str | Mapping[str, str] | None = None,
+        clock: Callable[[], float] | None = None,
+        long_open: float | None = LONG_OPEN,
+    ) -> None:
+        self.emitter = emitter
+        self.profile = profile
+        self.origin: Origin = "live"
+        self._given = (trace_id, run_id)
+        self._label = label
+        self._input = input
+        self._meta = meta
+        self._mode = mode
+        self._resumed_from = resumed_from
+        self._completion = completion
+        self._clock = clock
+        self._long_open = long_open
+        self._run: Run | None = None
+        self._finished = False
+
+    @property
+    def trace_id(self) -> str | None:
+        """The trace, once it is known."""
+        return self._run.trace_id if self._run else None
+
+    def feed(self, item: Any, ts: float | None = None) -> list[Envelope]:
+        """The envelopes that one item of any source brings about."""
+        part = read_part(item, self._mode)
+        if self._mode is None and isinstance(item, Mapping) and part.mode in ("values", "updates"):
+            self._mode = part.mode if "ns" not in item and "event" not in item else None
+        run = self._run or self._begin(part, ts)
+        run.calls.ts, run.calls.origin, run.data = self._now(ts), self.origin, None
+        if not self._finished:
+            self._read(run, part)
+            run.calls.tick()
+        return self._taken(run)
+
+    def finish(self, outcome: Outcome | OutcomeStatus | None = None, ts: float | None = None) -> list[Envelope]:
+        """The envelopes that close the stream; nothing follows them."""
+        run = self._run or self._begin(StreamPart("metadata", (), {}), ts)
+        run.calls.ts, run.calls.origin = self._now(ts), self.origin
+        if not self._finished:
+            self._finished = True
+            run.ending.finish(Outcome.read(outcome))
+        return self._taken(run)
+
+    def continuation(self) -> Continuation:
+        """What `resumed_from` of the next run's adapter takes."""
+        if self._run is None:
+            raise ValueError("nothing was fed yet, so there is nothing to resume from")
+        return Continuation(self._run.trace_id, self._run.calls.records())
+
+    async def adapt(self, events: AsyncIterable[Any], label: str) -> None:
+        """Feeds a whole stream and hands each envelope to the emitter; a graph that raises is told, then raised."""
+        self._label = self._label or label
+        try:
+            async for item in events:
+                await self._hand_out(self.feed(item))
+        except Exception as error:
+            await self._hand_out(self.finish(Outcome.of(error)))
+            raise
+        await self._hand_out(self.finish())
+
+    async def _hand_out(self, envelopes: list[Envelope]) -> None:
+        for envelope in envelopes:
+            waiting = self.emitter(envelope) if self.emitter else None
+            if inspect.isawaitable(waiting):
+                await waiting
+
+    def _now(self, ts: float | None) -> float | None:
+        return self._clock() if ts is None and self._clock else ts
+
+    def _begin(self, part: StreamPart, ts: float | None) -> Run:
+        trace_id, run_id = self._given
+        told = part.data if isinstance(part.data, dict) else {}
+        if part.mode in ("metadata", "events"):
+            run_id = run_id or told.get("run_id")
+        if self._resumed_from:
+            trace_id = self._resumed_from.trace_id
+        input = self._input
+        if input is None and part.mode == "events":
+            input = (told.get("data") or {}).get("input")
+        trace = trace_id or run_id or trace_of(json_safe([part.mode, str(part.data)]))
+        self._run = Run(
+            trace,
+            run_id,
+            self._label,
+            json_safe(input),
+            self._resumed_from,
+            self._completion,
+            self._long_open,
+        )
+        self._run.calls.ts, self._run.calls.origin = self._now(ts), self.origin
+        self._run.begin(self._meta)
+        return self._run
+
+    def _read(self, run: Run, part: StreamPart) -> None:
+        reader = READERS.get(part.mode)
+        if isinstance(part.data, Malformed):
+            run.warn("malformed", f"the data of a {part.mode} frame is no JSON", part.data.text)
+        elif reader is None:
+            run.warn("unknown_mode", f"a frame of the unknown mode {part.mode}", part.data)
+        else:
+            run.data = part.data
+            try:
+                reader(run, part)
+            except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
+                text = f"a {part.mode} frame has an unknown shape ({type(error).__name__}: {error})"
+                run.warn("malformed", text, part.data)
+
+    def _taken(self, run: Run) -> list[Envelope]:
+        out, run.calls.out = run.calls.out, []
+        return out

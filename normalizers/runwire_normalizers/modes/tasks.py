@@ -1,0 +1,19 @@
+"""The `tasks` mode: each task's start with its input and its end with result, error or interrupts."""
+
+from typing import Any
+
+from runwire_normalizers._run import Run
+from runwire_normalizers.parts import StreamPart
+
+
+def read_tasks(run: Run, part: StreamPart) -> None:
+    read_task(run, part.namespace, part.data)
+
+
+def read_task(run: Run, namespace: tuple[str, ...], task: dict[str, Any]) -> None:
+    run.learn(task.get("metadata") or {})
+    if "result" in task:
+        interrupts = list(task.get("interrupts") or ())
+        run.tasks.end(namespace, task["id"], task["name"], task["result"], task.get("error"), interrupts)
+    else:
+        run.tasks.start(namespace, task["id"], task["name"], task["input"])
