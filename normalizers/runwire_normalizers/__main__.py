@@ -9,6 +9,7 @@ from runwire_normalizers.adapter import StreamAdapter
 from runwire_normalizers.conformance import check
 from runwire_normalizers.continuation import Continuation
 from runwire_normalizers.envelope import Envelope
+from runwire_normalizers.outcome import Outcome
 from runwire_normalizers.sse import SSEDecoder
 
 CHUNK = 65536
@@ -22,7 +23,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="check the rules of the envelope instead of printing")
     options = parser.parse_args(argv)
     try:
-        earlier = list(envelopes(options.after)) if options.after else None
+        # Whatever the earlier frames tell: a run that was resumed had been waiting.
+        earlier = list(envelopes(options.after, outcome=Outcome("interrupted"))) if options.after else None
         found = envelopes(options.file, Continuation.from_envelopes(earlier) if earlier else None)
         return _checked(list(found), earlier) if options.check else _printed(found)
     except OSError as error:
@@ -32,14 +34,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
 
 
-def envelopes(path: Path, resumed_from: Continuation | None = None) -> Iterator[Envelope]:
-    """The envelopes of a recorded stream, as it is: its own frames tell how it ended."""
+def envelopes(
+    path: Path, resumed_from: Continuation | None = None, outcome: Outcome | None = None
+) -> Iterator[Envelope]:
+    """The envelopes of a recorded stream; without an outcome, its own frames tell how it ended."""
     decoder, adapter = SSEDecoder(), StreamAdapter(resumed_from=resumed_from)
     with path.open("rb") as file:
         while chunk := file.read(CHUNK):
             for event in decoder.feed(chunk):
                 yield from adapter.feed(event)
-    yield from adapter.finish()
+    yield from adapter.finish(outcome)
 
 
 def _printed(found: Iterator[Envelope]) -> int:

@@ -100,14 +100,13 @@ def messages_in(result: Any) -> list[dict[str, Any]]:
         return messages_in(result["update"])
     if "$writes" in result:
         return messages_in(result["$writes"])
-    return [message for value in result.values() if isinstance(value, dict | list) for message in _listed(value)]
+    listed = (_listed(value, key == "messages") for key, value in result.items() if isinstance(value, dict | list))
+    return [message for messages in listed for message in messages]
 
 
-def _listed(value: Any) -> list[dict[str, Any]]:
+def _listed(value: Any, plain: bool) -> list[dict[str, Any]]:
+    """Messages of one state key; a plain dict with a role counts only under `messages`."""
     if isinstance(value, dict) and "$writes" in value:
-        return [message for entry in value["$writes"] for message in _listed(entry)]
-    if is_message(value):
-        return [value]
-    if isinstance(value, list):
-        return [entry for entry in value if is_message(entry)]
-    return []
+        return [message for entry in value["$writes"] for message in _listed(entry, plain)]
+    entries = value if isinstance(value, list) else [value]
+    return [entry for entry in entries if is_message(entry) and (plain or "type" in entry)]

@@ -38,6 +38,7 @@ class Models:
         self.run = run
         self.by_id: dict[str, ModelCall] = {}
         self.by_run: dict[str, ModelCall] = {}
+        self.by_path: dict[Any, list[ModelCall]] = {}
         self.sources: set[str] = set()
         self.nameless: dict[str, int] = {}
         self.finished: set[str] = set()
@@ -102,13 +103,10 @@ class Models:
 
     def _alias(self, id: str, meta: dict[str, Any]) -> ModelCall | None:
         """A provider's own id for the one open model call of the task, or the other way round."""
-        task = self.run.tasks.of_meta(meta)
-        if task is None:
-            return None
         local = id.startswith(LOCAL)
         candidates = [
             call
-            for call in task.models
+            for call in self.by_path.get(meta.get("langgraph_checkpoint_ns"), ())
             if not call.over
             and len(call.ids) == 1
             and call.ids[0].startswith(LOCAL) is not local
@@ -129,6 +127,8 @@ class Models:
             owner.agent = agent
         if task:
             task.models.append(call)
+        if path := meta.get("langgraph_checkpoint_ns"):
+            self.by_path.setdefault(path, []).append(call)
         self._name(call, id)
         run.learn(meta)
         params = {key[3:]: value for key, value in meta.items() if key.startswith("ls_") and key != "ls_model_name"}

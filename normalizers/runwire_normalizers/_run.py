@@ -133,7 +133,10 @@ class Run:
         if self.state_source == source:
             graph = self.graph(namespace)
             before = dict(graph.values)
-            graph.update(result)
+            if task:
+                graph.finished(task.order, result)
+            else:
+                graph.update(result)
             self._tell(namespace, before, graph.values)
 
     def absorb_values(self, namespace: Namespace, values: dict[str, Any]) -> None:

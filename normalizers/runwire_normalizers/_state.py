@@ -16,12 +16,25 @@ class GraphState:
         self.known: set[str] = set()
         self.count = 0
         self.told = False
+        self._before_step: dict[str, Any] = {}
+        self._step: list[tuple[int, Any]] = []
 
     def replace(self, values: dict[str, Any]) -> None:
         self.values = {key: value for key, value in values.items() if key != "__interrupt__"}
 
     def merge_input(self, values: dict[str, Any]) -> None:
+        """A task's input: the step before it is over."""
+        self._step = []
         self.values.update(values)
+
+    def finished(self, order: int, result: Any) -> None:
+        """A task's result. LangGraph applies those of one step in the order of its tasks, not as they finish."""
+        if not self._step:
+            self._before_step = dict(self.values)
+        self._step.append((order, result))
+        self.values = dict(self._before_step)
+        for _, update in sorted(self._step, key=lambda entry: entry[0]):
+            self.update(update)
 
     def update(self, update: Any) -> None:
         """A node's update: messages by id, files by name, everything else in place of what was there."""

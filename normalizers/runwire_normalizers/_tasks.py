@@ -27,6 +27,7 @@ class Task:
         self.inner: list[Call] = []
         self.run_id: str | None = None
         self.attempt = 1
+        self.order = 0
 
     @property
     def path(self) -> str:
@@ -102,7 +103,7 @@ class Tasks:
             task.run_id = task.run_id or run_id
             return task
         task = self.by_id[id] = Task(id, namespace, name, input)
-        task.run_id, task.attempt = run_id, self.attempt
+        task.run_id, task.attempt, task.order = run_id, self.attempt, len(self.by_id)
         self.owner(namespace)
         for asked in _executed(input):
             task.tools.append(self.run.tools.execute(namespace, asked, name))

@@ -42,6 +42,8 @@ class StreamAdapter:
         clock: Callable[[], float] | None = None,
         long_open: float | None = LONG_OPEN,
     ) -> None:
+        if resumed_from and resumed_from.over:
+            raise ValueError(f"the run of trace {resumed_from.trace_id} has ended, so nothing can resume it")
         self.emitter = emitter
         self.profile = profile
         self.origin: Origin = "live"

@@ -35,6 +35,11 @@ class Continuation:
     trace_id: str
     calls: tuple[CallRecord, ...]
 
+    @property
+    def over(self) -> bool:
+        """Whether the run has ended, so that nothing can resume it."""
+        return any(call.kind == "run" and call.state == "ended" for call in self.calls)
+
     @classmethod
     def from_envelopes(cls, envelopes: Iterable[Envelope]) -> Self:
         """All that matters is in the envelopes, because ids are derived from facts."""

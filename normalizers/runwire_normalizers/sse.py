@@ -19,6 +19,8 @@ class SSEDecoder:
 
     def __init__(self) -> None:
         self._tail = b""
+        # Pieces of one line, joined only at its end: a huge line in small pieces must not cost its square.
+        self._pending: list[bytes] = []
         self._started = False
         self._after_cr = False
         self._event = ""
@@ -27,7 +29,12 @@ class SSEDecoder:
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
         """The events that this chunk completes."""
-        buffer = self._tail + chunk
+        if self._started and b"\n" not in chunk and b"\r" not in chunk:
+            self._pending.append(chunk)
+            self._after_cr = self._after_cr and not chunk
+            return []
+        buffer = self._tail + b"".join(self._pending) + chunk
+        self._pending = []
         if not self._started:
             if len(buffer) < len(_BOM) and _BOM.startswith(buffer):
                 self._tail = buffer
@@ -45,7 +52,7 @@ class SSEDecoder:
     @property
     def unfinished(self) -> bool:
         """Whether a frame has begun whose blank line never came."""
-        return bool(self._tail or self._data or self._event)
+        return bool(self._tail or any(self._pending) or self._data or self._event)
 
     def _line(self, line: bytes) -> ServerSentEvent | None:
         if not line:

@@ -1,4 +1,4 @@
-"""The `events` mode: `astream_events` dicts, served or in-process. Chains of nodes are tasks; models and tools are runs."""
+"""The `events` mode: `astream_events` dicts, served or in-process. Nodes are tasks; models and tools are runs."""
 
 import ast
 import re

@@ -1,0 +1,101 @@
+"""Real graphs in this process, through every shape in which langgraph streams: the same call trees as when served."""
+
+import json
+from functools import cache
+from typing import Any
+
+import pytest
+
+from runwire_normalizers import Continuation, Envelope, Outcome, StreamAdapter, conformance
+from tests.feeding import NEW_TURNS, told
+from tests.graphs import GRAPHS
+from tests.shapes import SHAPES, Recorded, collect
+from tests.trees import Tree, tree
+
+CASES = [name for name, case in GRAPHS.items() if case.in_process]
+# Shapes that promise everything; `events` all but the interrupts of plain nodes.
+COMPLETE = ["full", "full_async", "sub_debug", "sub_debug_async", "v2_sub", "v2_sub_async", "events"]
+PLAIN_INTERRUPTS = frozenset({"inter", "asks", "sub_ask", "breakpoint"})
+# Ids, what only one version of the interrupt has, and the times at which a deep agent wrote its files.
+VARYING = frozenset({"id", "response_schema", "created_at", "modified_at"})
+ENDS = {"success": "ok", "error": "error"}
+
+
+@cache
+def turns(name: str, shape: str) -> list[list[Envelope]]:
+    """The envelopes of each turn, a resumed one after the one before it."""
+    mode = SHAPES[shape].options.get("stream_mode")
+    found: list[list[Envelope]] = []
+    for number, recorded in enumerate(collect(GRAPHS[name], shape)):
+        resumed = Continuation.from_envelopes(found[-1]) if found and name not in NEW_TURNS else None
+        adapter = StreamAdapter(
+            trace_id=f"{name}-{number}", resumed_from=resumed, mode=mode if isinstance(mode, str) else None
+        )
+        fed = [envelope for chunk in recorded.chunks for envelope in adapter.feed(chunk)]
+        found.append(fed + adapter.finish(outcome(recorded)))
+    return found
+
+
+def outcome(recorded: Recorded) -> Outcome:
+    if recorded.error:
+        return Outcome.of(recorded.error)
+    return Outcome(recorded.outcome, interrupts=tuple(recorded.interrupts))
+
+
+def nested(calls: Tree, parent: str | None = None) -> list[Any]:
+    """The tree with every id left out, siblings in an order of their own."""
+    found = []
+    for id, call in calls.items():
+        if call.parent == parent or (parent is None and call.parent not in calls):
+            asks = sorted(value for _, value in call.interrupts) if call.interrupts is not None else None
+            name = call.name if call.kind != "run" else None
+            error = call.error[0] if call.error and call.kind != "tool" else None
+            # How far a healthy sibling came before it was cancelled is a matter of time.
+            texts = call.texts if call.status != "cancelled" else None
+            facts = [call.kind, name, call.args if call.kind == "tool" else None, texts, call.status]
+            facts += [without_ids(call.result), call.failed, error, asks, nested(calls, id)]
+            found.append(facts)
+    return sorted(found, key=lambda facts: json.dumps(facts, sort_keys=True))
+
+
+def without_ids(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: without_ids(inner) for key, inner in value.items() if key not in VARYING}
+    return [without_ids(inner) for inner in value] if isinstance(value, list) else value
+
+
+def without_error_classes(calls: Tree) -> Tree:
+    """`events` tell that a caught error happened, not which."""
+    for call in calls.values():
+        call.error = None
+    return calls
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_graph_passes_the_checker_in_every_shape(shape):
+    for name in CASES:
+        found = turns(name, shape)
+        for number, turn in enumerate(found):
+            after = found[number - 1] if number and name not in NEW_TURNS else None
+            assert conformance.check(turn, after=after) == [], (name, number)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_root_ends_as_the_graph_did_in_every_shape(shape):
+    for name in CASES:
+        for turn, case in zip(turns(name, shape), GRAPHS[name].turns, strict=True):
+            last = turn[-1]
+            assert last.payload.get("status") == ENDS.get(case.ends), name
+            assert (last.type == "subgraph_checkpoint") == (case.ends == "interrupted"), name
+
+
+@pytest.mark.parametrize("shape", COMPLETE)
+@pytest.mark.parametrize("name", CASES)
+def test_a_call_tree_equals_that_of_the_served_run(name, shape):
+    if shape == "events" and name in PLAIN_INTERRUPTS:
+        return
+    for number, turn in enumerate(turns(name, shape)):
+        here, served = tree(turn), tree(told(f"{name}/every.{number + 1}.sse".replace(".1.", ".")))
+        if shape == "events":
+            here, served = without_error_classes(here), without_error_classes(served)
+        assert nested(here) == nested(served)
