@@ -51,9 +51,7 @@ def listed(ledger: dict[str, Any]) -> set[str]:
 
 
 def _not_collected(ledger: dict[str, Any], tests: set[str]) -> Iterator[str]:
-    yield from (
-        f"{test}: in the ledger, but pytest does not find it" for test in sorted(listed(ledger) - tests)
-    )
+    yield from (f"{test}: in the ledger, but pytest does not find it" for test in sorted(listed(ledger) - tests))
 
 
 def _unlisted(ledger: dict[str, Any], tests: set[str]) -> Iterator[str]:

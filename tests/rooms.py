@@ -17,9 +17,7 @@ CLOCKS = """
 time sched asyncio.sleep asyncio.timeout asyncio.wait_for threading.Timer
 datetime.datetime.now datetime.datetime.utcnow datetime.datetime.today datetime.date.today
 """.split()
-RANDOMNESS = (
-    "random secrets uuid.uuid1 uuid.uuid4 uuid.uuid6 uuid.uuid7 uuid.uuid8 os.urandom os.getrandom".split()
-)
+RANDOMNESS = "random secrets uuid.uuid1 uuid.uuid4 uuid.uuid6 uuid.uuid7 uuid.uuid8 os.urandom os.getrandom".split()
 
 
 @dataclass(frozen=True)
@@ -106,9 +104,7 @@ def violations(room: Room, path: str, source: str) -> list[str]:
         top = name.partition(".")[0]
         if top not in may and top not in sys.stdlib_module_names:
             broken.add(f"{room.path}/{path}: may not import {top}")
-        if banned := next(
-            (never for never in room.never if name == never or name.startswith(never + ".")), None
-        ):
+        if banned := next((never for never in room.never if name == never or name.startswith(never + ".")), None):
             broken.add(f"{room.path}/{path}: may not use {banned}")
     return sorted(broken)
 

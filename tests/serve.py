@@ -96,9 +96,7 @@ def _wait(url: str, process: subprocess.Popen[bytes], folder: Path) -> None:
         except httpx.TransportError:
             time.sleep(POLL_SECONDS)
     log = (folder / "server.log").read_text("utf-8", "replace")
-    raise RuntimeError(
-        f"the server did not answer at {url} within {START_SECONDS} s. Its log:\n{log[-4000:]}"
-    )
+    raise RuntimeError(f"the server did not answer at {url} within {START_SECONDS} s. Its log:\n{log[-4000:]}")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

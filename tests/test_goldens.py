@@ -6,7 +6,6 @@ from runwire_normalizers import SSEDecoder, StreamAdapter, conformance
 from tests.feeding import FOLDER, GOLDENS, NAMES, earlier, frames, golden_path, lines, prior, told
 
 
-
 def test_every_golden_has_its_recording():
     assert sorted(p.relative_to(GOLDENS).with_suffix(".sse").as_posix() for p in GOLDENS.rglob("*.jsonl")) == NAMES
 

@@ -73,9 +73,7 @@ def pins():
 def requirements():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = project["optional-dependencies"]
-    return [
-        Requirement(line) for line in [*project["dependencies"], *(r for e in extras.values() for r in e)]
-    ]
+    return [Requirement(line) for line in [*project["dependencies"], *(r for e in extras.values() for r in e)]]
 
 
 def test_constraints_are_bare_names_with_exact_versions():

@@ -63,7 +63,7 @@ def speech_arguments_and_results(calls: Tree) -> Any:
 
 @dataclass(frozen=True)
 class Row:
-    """A set of modes, what it promises, and the recordings in which its promise has an exception, each with the reason."""
+    """A set of modes, what it promises, and the graphs in which the promise has an exception, by its reason."""
 
     modes: tuple[str, ...]
     promise: Callable[[Tree], Any]

@@ -92,9 +92,7 @@ def test_ag_ui_is_welcome_only_in_its_projection(path):
     assert violations(PURE, "projections/aguish.py", "import ag_ui.core")
 
 
-@pytest.mark.parametrize(
-    "module", ["langgraph", "langgraph.types", "langchain", "langchain_core", "runwire_graphs"]
-)
+@pytest.mark.parametrize("module", ["langgraph", "langgraph.types", "langchain", "langchain_core", "runwire_graphs"])
 def test_a_breach_of_the_client_room_is_found(module):
     assert violations(IO, "engine.py", f"def f():\n    import {module}")
 
@@ -120,16 +118,12 @@ def test_the_graphs_may_use_their_libraries():
 
 
 def test_a_file_that_joins_all_three_rooms_is_noticed():
-    assert joins_all_rooms(
-        "import runwire, runwire_graphs\ndef f():\n    from runwire_normalizers import Envelope"
-    )
+    assert joins_all_rooms("import runwire, runwire_graphs\ndef f():\n    from runwire_normalizers import Envelope")
     assert not joins_all_rooms("import runwire, runwire_graphs")
 
 
 def test_an_exception_frees_one_name_in_one_file_only(monkeypatch):
-    monkeypatch.setitem(
-        EXCEPTIONS, (f"{PURE.path}/resume.py", "langgraph.types.Command"), "given to graphs in-process"
-    )
+    monkeypatch.setitem(EXCEPTIONS, (f"{PURE.path}/resume.py", "langgraph.types.Command"), "given to graphs in-process")
     source = "def f():\n    from langgraph.types import Command\n    return Command()"
     assert violations(PURE, "resume.py", source) == []
     assert violations(PURE, "part.py", source)

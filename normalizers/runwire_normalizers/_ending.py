@@ -96,13 +96,10 @@ class Ending:
         if run.failure:
             return Outcome("error", run.failure)
         unfinished = run.tasks.working()
+        speaking = any(isinstance(call, ModelCall) and not call.over for call in run.all_calls())
         if run.interrupted or (unfinished and run.root_chain == "ended"):
             return Outcome("interrupted")
-        if (
-            unfinished
-            or run.root_chain == "open"
-            or any(isinstance(c, ModelCall) and not c.over for c in run.all_calls())
-        ):
+        if unfinished or speaking or run.awaiting or run.root_chain == "open":
             run.warn("cut", "the stream ended in the middle of the run", None)
             return Outcome("cancelled")
         return Outcome("success")

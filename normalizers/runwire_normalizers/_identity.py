@@ -6,6 +6,8 @@ from uuid import UUID, uuid5
 
 import orjson
 
+from runwire_normalizers.coerce import json_safe
+
 # uuid5 of the nil namespace and "runwire": fixed for ever, so that any language can derive the same ids.
 NAMESPACE = uuid5(UUID(int=0), "runwire")
 
@@ -43,7 +45,7 @@ def canonical(message_id: str) -> str:
 
 def digest(value: Any) -> str:
     """sha256 of the canonical JSON: keys sorted, no spaces, UTF-8."""
-    return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return hashlib.sha256(orjson.dumps(json_safe(value), option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def trace_of(first: Any) -> str:

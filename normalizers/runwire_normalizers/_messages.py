@@ -64,7 +64,11 @@ def text_of(message: dict[str, Any]) -> str:
 def tool_calls(message: dict[str, Any]) -> list[dict[str, Any]]:
     """The tool calls that a whole message asks for; those without id or name ask for nothing."""
     calls = message.get("tool_calls") or []
-    return [call for call in calls if isinstance(call, dict) and call.get("id") and call.get("name")]
+    return [call for call in calls if isinstance(call, dict) and _named(call.get("id")) and _named(call.get("name"))]
+
+
+def _named(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
 
 
 def finish_reason(message: dict[str, Any]) -> str | None:

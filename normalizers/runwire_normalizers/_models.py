@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from runwire_normalizers._calls import Call
 from runwire_normalizers._identity import Namespace, canonical, model_call
 from runwire_normalizers._messages import add_usage, finish_reason, pieces, tool_calls
+from runwire_normalizers._scrub import scrub
 from runwire_normalizers.envelope import Status
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class Models:
         self._name(call, id)
         run.learn(meta)
         params = {key[3:]: value for key, value in meta.items() if key.startswith("ls_") and key != "ls_model_name"}
-        payload = {"model": call.name, "params": params or None, "node": call.node, "message_id": id}
+        payload = {"model": call.name, "params": scrub(params) or None, "node": call.node, "message_id": id}
         run.calls.open(call, "llm_start", payload)
         return call
 
@@ -197,6 +198,7 @@ class Models:
     def _slot(self, call: ModelCall, fragment: dict[str, Any], source: str) -> Any:
         """Where a fragment belongs: its index; a new id at the same index is a new call."""
         index, id, last = fragment.get("index"), fragment.get("id"), call.last_slot or {}
+        id = id if isinstance(id, str) else None
         key = ("tool_args", index, id) if id else last.get((source, index))
         if key is None:
             key = ("tool_args", index, None)
@@ -206,7 +208,9 @@ class Models:
         return key
 
     def _facts(self, call: ModelCall, message: dict[str, Any], source: str, whole: bool) -> None:
-        usage = message.get("usage_metadata")
+        usage = scrub(message.get("usage_metadata"))
+        if not isinstance(usage, dict):
+            usage = None
         if usage and whole:
             call.told_usage = {source: usage}
         elif usage:

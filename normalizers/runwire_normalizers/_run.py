@@ -52,6 +52,8 @@ class Run:
         self.data: Any = None
         self.cumulative: dict[str, dict[str, Any]] = {}
         self.metadata_seen = False
+        # Whether a new attempt has begun and not told anything yet.
+        self.awaiting = False
         self.root_run: str | None = None
         self.input = input
         self.resumed = resumed_from
@@ -142,6 +144,7 @@ class Run:
     def absorb_values(self, namespace: Namespace, values: dict[str, Any]) -> None:
         """The whole state; in a graph not seen before, it is what was there before the run."""
         self._prefer("values")
+        self.tasks.owner(namespace)
         graph = self.graph(namespace)
         messages = [m for m in values.get("messages") or () if is_message(m)]
         first = not graph.told
@@ -221,10 +224,11 @@ class Run:
         self.tools.by_run = {}
         self.root_chain = "unseen"
         self.failure = None
-        for call in self.all_calls():
-            if not call.over and call.kind in ("run", "subgraph"):
-                call.failed = False
         self.warn("attempt", "the server started a new attempt of the run", raw)
+        self.awaiting = True
+        if self.root.failed:
+            self.root.failed = False
+            self.calls.resume(self.root)
 
     def custom(self, namespace: Namespace, data: Any) -> None:
         """A writer's data; an inner agent's chunk that its tool forwarded counts once."""

@@ -3,6 +3,8 @@
 import re
 from typing import Any
 
+from runwire_normalizers.coerce import MAX_DEPTH, TOO_DEEP
+
 MARK = "[scrubbed]"
 
 SECRET_NAMES = frozenset(
@@ -14,29 +16,34 @@ SECRET_NAMES = frozenset(
 )
 REQUEST_NAMES = frozenset("config parent_config headers langgraph_request_id".split())
 SECRET_TEXT = re.compile(
-    r"""(?ix)
+    r"""(?isx)
     \b(?: sk|pk|rk|lsv2|ghp|gho|xox[abp] )[-_][A-Za-z0-9_\-]{12,}
     | \bBearer\s+[A-Za-z0-9._~+/=\-]{8,}
-    | (?<=")(?P<name>[a-z_\-]*(?:api[_-]?key|authorization|password|secret|access_token))"\s*:\s*"[^"]*"
+    | "(?P<name>(?:langgraph_auth[a-z_]*|[a-z_\-]*(?:api[_-]?key|authorization|password|secret|token|cookie)
+        |configurable|config|headers|passwd|private_key))"\s*:.*
     """
 )
 
 
-def scrub(value: Any) -> Any:
-    """A JSON value without the values of secret names; the value itself when there was nothing to hide."""
+def scrub(value: Any, depth: int = 0) -> Any:
+    """A JSON value without the values of secret names, and no deeper than JSON writers go."""
+    if isinstance(value, dict | list) and depth > MAX_DEPTH:
+        return TOO_DEEP
     if isinstance(value, dict):
-        return {k: MARK if _secret(k) else scrub(v) for k, v in value.items()}
+        return {k: MARK if _secret(k) else scrub(v, depth + 1) for k, v in value.items()}
     if isinstance(value, list):
-        return [scrub(item) for item in value]
+        return [scrub(item, depth + 1) for item in value]
     return value
 
 
-def scrub_raw(value: Any) -> Any:
+def scrub_raw(value: Any, depth: int = 0) -> Any:
     """As `scrub`, and stricter, for data nobody understood: request configuration goes, and texts like keys."""
+    if isinstance(value, dict | list) and depth > MAX_DEPTH:
+        return TOO_DEEP
     if isinstance(value, dict):
-        return {k: MARK if _secret(k) or k in REQUEST_NAMES else scrub_raw(v) for k, v in value.items()}
+        return {k: MARK if _secret(k) or k in REQUEST_NAMES else scrub_raw(v, depth + 1) for k, v in value.items()}
     if isinstance(value, list):
-        return [scrub_raw(item) for item in value]
+        return [scrub_raw(item, depth + 1) for item in value]
     if isinstance(value, str):
         return SECRET_TEXT.sub(_masked, value)
     return value
@@ -48,4 +55,5 @@ def _secret(name: str) -> bool:
 
 
 def _masked(match: re.Match[str]) -> str:
-    return f'{match["name"]}": "{MARK}"' if match["name"] else MARK
+    """Of text that is no JSON, nothing after a secret name can be trusted to lie outside its value."""
+    return f'"{match["name"]}": {MARK}' if match["name"] else MARK

@@ -214,5 +214,5 @@ def _executed(input: Any) -> list[dict[str, Any]]:
         input = [input["tool_call"]]
     if not isinstance(input, list):
         return []
-    calls = [call for call in input if isinstance(call, dict) and call.get("type") == "tool_call" and call.get("id")]
+    calls = [c for c in input if isinstance(c, dict) and c.get("type") == "tool_call" and isinstance(c.get("id"), str)]
     return calls if len(calls) == len(input) else []

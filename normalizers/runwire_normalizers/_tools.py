@@ -82,7 +82,7 @@ class Tools:
     def answer(self, namespace: Namespace, message: dict[str, Any], node: str | None) -> None:
         """A tool message: it ends the use that it answers."""
         id, message_id = message.get("tool_call_id"), message.get("id")
-        if not id or (message_id and message_id in self.answered):
+        if not isinstance(id, str) or (message_id and message_id in self.answered):
             return
         if message_id:
             self.answered.add(message_id)

@@ -115,12 +115,13 @@ class StreamAdapter:
         trace_id, run_id = self._given
         told = part.data if isinstance(part.data, dict) else {}
         if part.mode in ("metadata", "events"):
-            run_id = run_id or told.get("run_id")
+            run_id = run_id or (told["run_id"] if isinstance(told.get("run_id"), str) else None)
         if self._resumed_from:
             trace_id = self._resumed_from.trace_id
         input = self._input
         if input is None and part.mode == "events":
-            input = (told.get("data") or {}).get("input")
+            data = told.get("data")
+            input = data.get("input") if isinstance(data, dict) else None
         trace = trace_id or run_id or trace_of(json_safe([part.mode, str(part.data)]))
         self._run = Run(
             trace,
@@ -143,9 +144,10 @@ class StreamAdapter:
             run.warn("unknown_mode", f"a frame of the unknown mode {part.mode}", part.data)
         else:
             run.data = part.data
+            run.awaiting = run.awaiting and part.mode == "metadata"
             try:
                 reader(run, part)
-            except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
+            except (AttributeError, KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
                 text = f"a {part.mode} frame has an unknown shape ({type(error).__name__}: {error})"
                 run.warn("malformed", text, part.data)
 

@@ -5,7 +5,7 @@ import dataclasses
 import json
 import math
 import traceback
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -38,7 +38,15 @@ def coerce_to_dict(obj: Any) -> dict[str, Any]:
         return {"text": obj}
     if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
         return _fields(obj)
-    return {"repr": repr(obj)}
+    return {"repr": _words(repr, obj)}
+
+
+def _words(write: Callable[[Any], str], obj: Any) -> str:
+    """`str` or `repr` of a foreign object, or its class where that raises."""
+    try:
+        return _text(write(obj))
+    except Exception:  # foreign code again
+        return f"<{type(obj).__name__}>"
 
 
 def _dumped(obj: Any) -> dict[str, Any] | None:
@@ -78,7 +86,7 @@ def _safe(obj: Any, depth: int, above: set[int]) -> Any:
     if obj is None or obj is True or obj is False or type(obj) is str:
         return obj if type(obj) is not str or obj.isascii() else _text(obj)
     if type(obj) is int:
-        return obj if -(2**63) <= obj < 2**64 else str(obj)
+        return _int(obj)
     if isinstance(obj, float):
         return float(obj) if math.isfinite(obj) else None
     plain = _scalar(obj)
@@ -93,6 +101,11 @@ def _safe(obj: Any, depth: int, above: set[int]) -> Any:
         return _container(obj, depth + 1, above)
     finally:
         above.discard(id(obj))
+
+
+def _int(number: int) -> int | str:
+    """JSON writers stop at 64 bits; beyond, the digits are text."""
+    return number if -(2**63) <= number < 2**64 else str(number)
 
 
 def _text(text: str) -> str:
@@ -113,13 +126,13 @@ def _scalar(obj: Any) -> Any:
     if isinstance(obj, str):
         return _text(str(obj))
     if isinstance(obj, int):
-        return int(obj)
+        return _int(int(obj))
     if isinstance(obj, date | time):
         return obj.isoformat()
     if isinstance(obj, timedelta):
         return obj.total_seconds()
     if isinstance(obj, UUID | Decimal | PurePath):
-        return str(obj)
+        return _text(str(obj))
     if isinstance(obj, bytes | bytearray | memoryview):
         return {"$bytes": base64.b64encode(bytes(obj)).decode()}
     if callable(getattr(obj, "get_secret_value", None)):
@@ -129,7 +142,7 @@ def _scalar(obj: Any) -> Any:
 
 def _container(obj: Any, depth: int, above: set[int]) -> Any:
     if isinstance(obj, Mapping):
-        return {_key(k): _safe(v, depth, above) for k, v in obj.items()}
+        return _object(obj, depth, above)
     if isinstance(obj, list | tuple | Set) or _iterates(obj):
         if isinstance(obj, tuple) and hasattr(obj, "_asdict"):
             return _safe(obj._asdict(), depth, above)
@@ -143,6 +156,17 @@ def _container(obj: Any, depth: int, above: set[int]) -> Any:
     if dataclasses.is_dataclass(obj):
         return _safe(_fields(obj), depth, above)
     return _safe(coerce_to_dict(obj), depth, above)
+
+
+def _object(obj: Mapping[Any, Any], depth: int, above: set[int]) -> dict[str, Any]:
+    """Keys as text; one that another key has become already gets a number."""
+    result: dict[str, Any] = {}
+    for key, value in obj.items():
+        name = text = _key(key)
+        while name in result:
+            name = f"{text}#{len(result)}"
+        result[name] = _safe(value, depth, above)
+    return result
 
 
 def _iterates(obj: Any) -> bool:
@@ -165,13 +189,17 @@ def _model(obj: Any) -> dict[str, Any]:
         return {**vars(obj), **(getattr(obj, "model_extra", None) or {})}
 
 
+def _stack(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error))
+
+
 def error_facts(error: Any) -> dict[str, Any]:
     """What an error tells, in the shape the server gives it: class, message, and the stack where there is one."""
     if isinstance(error, BaseException):
-        stack = "".join(traceback.format_exception(error)) if error.__traceback__ else None
-        facts = {"error": type(error).__name__, "message": str(error), "stack": stack}
+        stack = _words(_stack, error) if error.__traceback__ else None
+        facts = {"error": type(error).__name__, "message": _words(str, error), "stack": stack}
         return facts | ({"args": json_safe(error.args)} if type(error).__name__ == "GraphInterrupt" else {})
     if isinstance(error, Mapping):
         known = {"error": error.get("error"), "message": error.get("message"), "stack": error.get("stack")}
         return known | ({"args": error["args"]} if "args" in error else {})
-    return {"error": None, "message": None if error is None else str(error), "stack": None}
+    return {"error": None, "message": None if error is None else _words(str, error), "stack": None}

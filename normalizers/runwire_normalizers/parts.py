@@ -43,13 +43,15 @@ def read_part(item: Any, bare_mode: str | None = None) -> StreamPart:
     return StreamPart(bare_mode or "custom", (), json_safe(item))
 
 
-def _frame(event: str, data: Any, id: str | None) -> StreamPart:
-    mode, *namespace = event.split("|")
+def _frame(event: Any, data: Any, id: str | None) -> StreamPart:
+    mode, *namespace = (event if isinstance(event, str) else str(event)).split("|")
     if isinstance(data, str | bytes):
         try:
             data = orjson.loads(data)
         except orjson.JSONDecodeError:
             data = Malformed(data if isinstance(data, str) else data.decode(errors="replace"))
+    else:
+        data = json_safe(data)
     return StreamPart(mode, tuple(namespace), data, id)
 
 
@@ -64,14 +66,15 @@ def _mapping(item: Mapping[str, Any], bare_mode: str | None) -> StreamPart:
         data = item["data"]
         if item.get("interrupts") and isinstance(data, Mapping):
             data = {**data, "__interrupt__": item["interrupts"]}
-        return StreamPart(item["type"], tuple(item["ns"]), json_safe(data))
+        namespace = item["ns"] if isinstance(item["ns"], list | tuple) else ()
+        return StreamPart(item["type"], tuple(map(str, namespace)), json_safe(data))
     return StreamPart(bare_mode or bare_dict_mode(item), (), json_safe(item))
 
 
 def _tuple(item: tuple[Any, ...], bare_mode: str | None) -> StreamPart:
     match item:
         case (tuple(namespace), str(mode), data) if mode in MODES:
-            return StreamPart(mode, namespace, json_safe(data))
+            return StreamPart(mode, tuple(map(str, namespace)), json_safe(data))
         case (str(mode), data) if mode in MODES:
             return StreamPart(mode, (), json_safe(data))
         case (tuple(namespace), data) if all(isinstance(segment, str) for segment in namespace):

@@ -42,8 +42,9 @@ class SSEDecoder:
             buffer = buffer.removeprefix(_BOM)
             self._started = True
         # A CR at the end of one chunk and an LF at the start of the next are one line break.
-        if self._after_cr and buffer.startswith(b"\n"):
-            buffer = buffer[1:]
+        if self._after_cr and buffer:
+            buffer = buffer.removeprefix(b"\n")
+            self._after_cr = False
         if buffer:
             self._after_cr = buffer.endswith(b"\r")
         *lines, self._tail = buffer.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")

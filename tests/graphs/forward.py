@@ -26,9 +26,7 @@ INNER = rounds(
     Reply("Let me see.", (Call("lookup", {"topic": "answers"}, "call_lookup"),)),
     Reply("The inner answer is 42."),
 )
-OUTER = rounds(
-    Reply("", (Call("research", {"query": "answers"}, "call_research"),)), Reply("My agent says 42.")
-)
+OUTER = rounds(Reply("", (Call("research", {"query": "answers"}, "call_research"),)), Reply("My agent says 42."))
 
 
 def _chunk(event: str, **fields: Any) -> dict[str, Any]:

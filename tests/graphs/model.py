@@ -79,9 +79,7 @@ def chunks(reply: Reply, model_name: str, input_tokens: int) -> Iterator[AIMessa
         if late and reply.raises:
             raise type(reply.raises)(*reply.raises.args)
         yield part.model_copy(update={"id": reply.renamed if late else None})
-    usage = UsageMetadata(
-        input_tokens=input_tokens, output_tokens=len(parts), total_tokens=input_tokens + len(parts)
-    )
+    usage = UsageMetadata(input_tokens=input_tokens, output_tokens=len(parts), total_tokens=input_tokens + len(parts))
     finish = {"finish_reason": "tool_calls" if reply.calls else "stop", "model_name": model_name}
     yield AIMessageChunk(
         [] if reply.reasoning else "",

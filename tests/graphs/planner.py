@@ -21,10 +21,7 @@ class State(MessagesState):
 
 
 def _todos(done: int) -> list[dict[str, str]]:
-    return [
-        {"content": step["task"], "status": "completed" if n < done else "pending"}
-        for n, step in enumerate(PLAN)
-    ]
+    return [{"content": step["task"], "status": "completed" if n < done else "pending"} for n, step in enumerate(PLAN)]
 
 
 def planner(state: State) -> dict[str, Any]:

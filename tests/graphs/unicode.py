@@ -36,9 +36,7 @@ def echo(text: str) -> str:
     return text[::-1]
 
 
-MODEL = rounds(
-    Reply(TOKENS, (Call("echo", {"text": 'naïve 🙃 \u2028 "q" \\'}, "call_écho"),)), Reply(TOKENS[::-1])
-)
+MODEL = rounds(Reply(TOKENS, (Call("echo", {"text": 'naïve 🙃 \u2028 "q" \\'}, "call_écho"),)), Reply(TOKENS[::-1]))
 
 
 def build(checkpointer: BaseCheckpointSaver[Any] | None = None) -> Graph:

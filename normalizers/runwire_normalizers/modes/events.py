@@ -61,9 +61,10 @@ def _task(run: Run, event: dict[str, Any], meta: dict[str, Any]) -> Task | None:
 def _chain_start(
     run: Run, event: dict[str, Any], data: dict[str, Any], meta: dict[str, Any], namespace: tuple[str, ...]
 ) -> None:
+    run_id = event["run_id"]
     if run.root_chain == "unseen":
         run.root_chain = "open"
-        run.root_run = event["run_id"]
+        run.root_run = run_id
         run.learn(meta)
     if event.get("name") != meta.get("langgraph_node") or not meta.get("langgraph_checkpoint_ns"):
         return

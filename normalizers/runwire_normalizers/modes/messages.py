@@ -7,6 +7,13 @@ from runwire_normalizers._run import Run
 from runwire_normalizers.parts import StreamPart
 
 CHUNK = "AIMessageChunk"
+# Messages that nodes return and no model said: state, and no call.
+OTHERS = frozenset(
+    """
+    human user system developer function chat remove HumanMessageChunk SystemMessageChunk FunctionMessageChunk
+    ChatMessageChunk
+    """.split()
+)
 
 
 def read_messages(run: Run, part: StreamPart) -> None:
@@ -23,6 +30,8 @@ def read_message(
         run.models.hear(namespace, message, meta, "messages", whole)
     elif kind in TOOL_TYPES:
         run.tools.answer(namespace, message, meta.get("langgraph_node"))
+    elif kind not in OTHERS or not isinstance(meta, dict):
+        raise ValueError(f"a message of the unknown type {kind}")
 
 
 def graph_namespace(meta: dict[str, Any]) -> tuple[str, ...]:
