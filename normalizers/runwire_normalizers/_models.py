@@ -42,7 +42,6 @@ class Models:
         self.by_path: dict[Any, list[ModelCall]] = {}
         self.sources: set[str] = set()
         self.nameless: dict[str, int] = {}
-        self.finished: set[str] = set()
 
     def hear(
         self,
@@ -55,13 +54,9 @@ class Models:
     ) -> None:
         """A chunk of a message, or a whole one, from one source."""
         id = message.get("id") or self._nameless(namespace, message, meta, whole)
-        call = self.by_id.get(id) or (self.by_run.get(run_id) if run_id else None)
+        call = self._found(namespace, id, meta, run_id)
         if call is None:
-            if self._finished_before(id):
-                return
-            call = self._alias(id, meta) or self._open(namespace, id, meta)
-        if id not in call.ids:
-            self._name(call, id)
+            return
         if run_id:
             self.by_run[run_id] = call
         if call.over:
@@ -77,18 +72,23 @@ class Models:
     def hear_so_far(self, namespace: Namespace, message: dict[str, Any], meta: dict[str, Any], done: bool) -> None:
         """A message that repeats all that was said before: the cumulative `messages` mode."""
         id = message.get("id") or self._nameless(namespace, message, meta, done)
-        call = self.by_id.get(id)
-        if call is None:
-            if self._finished_before(id):
-                return
-            call = self._alias(id, meta) or self._open(namespace, id, meta)
-        if id not in call.ids:
-            self._name(call, id)
-        if not call.over:
+        call = self._found(namespace, id, meta, None)
+        if call and not call.over:
             self._text(call, message, "cumulative", True)
             self._facts(call, message, "cumulative", True)
             if done or message.get("chunk_position") == "last":
                 self.end(call, "ok")
+
+    def _found(self, namespace: Namespace, id: str, meta: dict[str, Any], run_id: str | None) -> ModelCall | None:
+        """The model call of a message, opened if it is new; none if an earlier run of the trace ended it."""
+        call = self.by_id.get(id) or (self.by_run.get(run_id) if run_id else None)
+        if call is None:
+            if self.finished_before(id):
+                return None
+            call = self._alias(id, meta) or self._open(namespace, id, meta)
+        if id not in call.ids:
+            self._name(call, id)
+        return call
 
     def _nameless(self, namespace: Namespace, message: dict[str, Any], meta: dict[str, Any], whole: bool) -> str:
         """An id from namespace and node; the next message of the same place gets the next number."""
@@ -98,7 +98,7 @@ class Models:
             self.nameless[place] = number + 1
         return f"{place}#{number}"
 
-    def _finished_before(self, id: str) -> bool:
+    def finished_before(self, id: str) -> bool:
         """Whether an earlier run of the trace had this model call already."""
         return model_call(self.run.trace_id, id) in self.run.calls.by_id
 

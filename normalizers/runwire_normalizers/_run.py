@@ -7,7 +7,7 @@ from runwire_normalizers._calls import Call, Calls
 from runwire_normalizers._ending import Ending
 from runwire_normalizers._identity import Namespace, canonical, digest, root_call, signal_call
 from runwire_normalizers._messages import AI_TYPES, TOOL_TYPES, is_message, kind_of, messages_in, tool_calls
-from runwire_normalizers._models import Models
+from runwire_normalizers._models import ModelCall, Models
 from runwire_normalizers._scrub import scrub
 from runwire_normalizers._state import GraphState, delta
 from runwire_normalizers._tasks import Task, Tasks
@@ -183,7 +183,7 @@ class Run:
 
     def _spoken(self, namespace: Namespace, message: dict[str, Any], node: str | None, task: Task | None) -> None:
         id, asked = message.get("id"), tool_calls(message)
-        before = id and self.models._finished_before(id) and id not in self.models.by_id
+        before = id and self.models.finished_before(id) and id not in self.models.by_id
         self.models.in_state(namespace, message, node, task)
         if asked and not before:
             key = self.message_key(id) if id else digest([list(namespace), asked])
@@ -218,8 +218,8 @@ class Run:
     def attempt(self, raw: Any) -> None:
         """A second `metadata` frame: the server runs the run again."""
         for call in reversed(self.all_calls()):
-            if call.kind == "model" and not call.over:
-                self.models.end(call, "cancelled")  # type: ignore[arg-type]
+            if isinstance(call, ModelCall) and not call.over:
+                self.models.end(call, "cancelled")
         self.tasks.attempt += 1
         self.tools.by_run = {}
         self.root_chain = "unseen"

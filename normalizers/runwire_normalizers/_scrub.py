@@ -30,7 +30,7 @@ def scrub(value: Any, depth: int = 0) -> Any:
     if isinstance(value, dict | list) and depth > MAX_DEPTH:
         return TOO_DEEP
     if isinstance(value, dict):
-        return {k: MARK if _secret(k) else scrub(v, depth + 1) for k, v in value.items()}
+        return {k: MARK if is_secret(k) else scrub(v, depth + 1) for k, v in value.items()}
     if isinstance(value, list):
         return [scrub(item, depth + 1) for item in value]
     return value
@@ -41,7 +41,7 @@ def scrub_raw(value: Any, depth: int = 0) -> Any:
     if isinstance(value, dict | list) and depth > MAX_DEPTH:
         return TOO_DEEP
     if isinstance(value, dict):
-        return {k: MARK if _secret(k) or k in REQUEST_NAMES else scrub_raw(v, depth + 1) for k, v in value.items()}
+        return {k: MARK if is_secret(k) or k in REQUEST_NAMES else scrub_raw(v, depth + 1) for k, v in value.items()}
     if isinstance(value, list):
         return [scrub_raw(item, depth + 1) for item in value]
     if isinstance(value, str):
@@ -49,7 +49,7 @@ def scrub_raw(value: Any, depth: int = 0) -> Any:
     return value
 
 
-def _secret(name: str) -> bool:
+def is_secret(name: str) -> bool:
     folded = name.lower().replace("-", "_")
     return folded in SECRET_NAMES or folded.startswith("langgraph_auth")
 

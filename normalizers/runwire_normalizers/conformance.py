@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from runwire_normalizers._identity import root_call
-from runwire_normalizers._scrub import MARK, _secret
+from runwire_normalizers._scrub import MARK, is_secret
 from runwire_normalizers.envelope import TYPES, Envelope, step
 
 STARTS = frozenset({"tool_start", "llm_start"})
@@ -244,7 +244,7 @@ def _shape(e: Envelope) -> Iterator[tuple[int, str]]:
 def _secrets(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for name, inner in value.items():
-            if _secret(name) and inner != MARK:
+            if is_secret(name) and inner != MARK:
                 yield name
             yield from _secrets(inner)
     elif isinstance(value, list):
