@@ -6,7 +6,7 @@ from typing import Any, Literal
 from runwire_normalizers._calls import Call, Calls
 from runwire_normalizers._ending import Ending
 from runwire_normalizers._identity import Namespace, canonical, digest, root_call, signal_call
-from runwire_normalizers._messages import AI_TYPES, TOOL_TYPES, is_message, kind_of, messages_in, tool_calls
+from runwire_normalizers._messages import AI_TYPES, TOOL_TYPES, kind_of, messages_in, tool_calls
 from runwire_normalizers._models import ModelCall, Models
 from runwire_normalizers._scrub import scrub
 from runwire_normalizers._state import GraphState, delta
@@ -42,6 +42,7 @@ class Run:
         self.graphs: dict[Namespace, GraphState] = {}
         self.state_source: Literal["values", "tasks", "updates"] | None = None
         self.state_seen = False
+        self.results_seen = False
         self.failure: dict[str, Any] | None = None
         self.told_outcome: Outcome | None = None
         self.interrupted = False
@@ -129,6 +130,7 @@ class Run:
         task: Task | None,
     ) -> None:
         """What a node returned."""
+        self.results_seen = True
         self.absorb_messages(namespace, messages, node, task)
         source: Literal["tasks", "updates"] = "tasks" if task else "updates"
         self._prefer(source)
@@ -146,13 +148,16 @@ class Run:
         self._prefer("values")
         self.tasks.owner(namespace)
         graph = self.graph(namespace)
-        messages = [m for m in values.get("messages") or () if is_message(m)]
+        if not isinstance(values.get("messages"), list | dict | None):
+            raise TypeError("messages are a list")
+        messages = messages_in({key: value for key, value in values.items() if key != "__interrupt__"})
         first = not graph.told
         before, graph.told = dict(graph.values), True
         if first:
             graph.known.update(m["id"] for m in messages if m.get("id"))
         else:
-            new = [m for n, m in enumerate(messages) if n >= graph.count or m.get("id")]
+            # A message without an id is known only by its place, and where nodes' results are told, by those.
+            new = [m for n, m in enumerate(messages) if m.get("id") or (n >= graph.count and not self.results_seen)]
             self.absorb_messages(namespace, new, None, None)
         graph.count = len(messages)
         graph.replace(values)
