@@ -106,6 +106,6 @@ def test_a_call_tree_equals_that_of_the_served_run(name, shape):
         return
     for number, turn in enumerate(turns(name, shape)):
         here, served = tree(turn), tree(told(f"{name}/every.{number + 1}.sse".replace(".1.", ".")))
-        if shape == "events":
+        if shape == "events" and GRAPHS[name].turns[number].ends != "error":
             here, served = without_error_classes(here), without_error_classes(served)
         assert nested(settled(here)) == nested(settled(served))
