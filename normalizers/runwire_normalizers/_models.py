@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from runwire_normalizers._tasks import Task
 
 LOCAL = "lc_run--"
+SPOKEN = "messages text"
 
 
 class ModelCall(Call):
@@ -68,6 +69,18 @@ class Models:
         self._facts(call, message, source, whole)
         if whole or message.get("chunk_position") == "last":
             self.end(call, "ok")
+
+    def say(self, call: ModelCall, text: str) -> None:
+        """More text of an open model call, from `messages`: what `hear` does with a chunk that tells nothing else."""
+        if not text:
+            return
+        start, done = call.heard.get(SPOKEN, 0), call.emitted.get("text", 0)
+        call.heard[SPOKEN] = start + len(text)
+        if start != done:
+            self._move(call, "text", "text", start, text)
+            return
+        call.emitted["text"] = done + len(text)
+        self.run.calls.emit(call, "llm_token", {"text": text, "channel": "text", "offset": done}, len(text))
 
     def hear_so_far(self, namespace: Namespace, message: dict[str, Any], meta: dict[str, Any], done: bool) -> None:
         """A message that repeats all that was said before: the cumulative `messages` mode."""
@@ -149,11 +162,11 @@ class Models:
         if whole or call.heard.get((source, "done")) or source != "messages":
             return
         fresh = any(
-            text and call.heard.get((source, channel), 0) + len(text) > call.emitted.get(channel, 0)
+            text and call.heard.get(f"{source} {channel}", 0) + len(text) > call.emitted.get(channel, 0)
             for channel, text in pieces(message)
         )
         for channel, text in pieces(message):
-            call.heard[source, channel] = call.heard.get((source, channel), 0) + len(text)
+            call.heard[f"{source} {channel}"] = call.heard.get(f"{source} {channel}", 0) + len(text)
         if fresh:
             raw = {"message_id": message.get("id"), "content": message.get("content")}
             self.run.warn("late", "text came after the end of its model call", raw)
@@ -167,8 +180,9 @@ class Models:
                 self.run.warn("content", f"a content block of type {text} has no text", message.get("content"))
                 continue
             if position is None:
-                start = call.heard.get((source, channel), 0)
-                call.heard[source, channel] = start + len(text)
+                heard = f"{source} {channel}"
+                start = call.heard.get(heard, 0)
+                call.heard[heard] = start + len(text)
             else:
                 start = position[channel]
                 position[channel] += len(text)

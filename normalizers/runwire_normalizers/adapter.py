@@ -4,6 +4,7 @@ import inspect
 from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
 from typing import Any, Literal
 
+from runwire_normalizers._frames import FrameReader, is_plain_text
 from runwire_normalizers._identity import trace_of
 from runwire_normalizers._run import Run
 from runwire_normalizers.coerce import json_safe
@@ -12,6 +13,7 @@ from runwire_normalizers.envelope import Envelope, Origin
 from runwire_normalizers.modes import READERS
 from runwire_normalizers.outcome import Outcome, OutcomeStatus
 from runwire_normalizers.parts import Malformed, StreamPart, read_part
+from runwire_normalizers.sse import ServerSentEvent
 
 Emitter = Callable[[Envelope], Awaitable[None] | None]
 Profile = Literal["user", "debug"]
@@ -58,6 +60,7 @@ class StreamAdapter:
         self._long_open = long_open
         self._run: Run | None = None
         self._finished = False
+        self._frames = FrameReader()
 
     @property
     def trace_id(self) -> str | None:
@@ -66,9 +69,38 @@ class StreamAdapter:
 
     def feed(self, item: Any, ts: float | None = None) -> list[Envelope]:
         """The envelopes that one item of any source brings about."""
+        if type(item) is ServerSentEvent:
+            return self._feed_frame(item, ts)
         part = read_part(item, self._mode)
         if self._mode is None and isinstance(item, Mapping) and part.mode in ("values", "updates"):
             self._mode = part.mode if "ns" not in item and "event" not in item else None
+        return self._feed_part(part, ts)
+
+    def _feed_frame(self, frame: ServerSentEvent, ts: float | None) -> list[Envelope]:
+        """A server's frame; of one that only brings more text of a model call, nothing but the text is looked at."""
+        run, said = self._run, self._frames.token(frame)
+        if said is None or run is None or said[0].over or self._finished:
+            part = self._frames.read(frame)
+            found = self._feed_part(part, ts)
+            self._learn(frame, part)
+            return found
+        calls = run.calls
+        calls.origin, run.awaiting = self.origin, False
+        if ts is not None or self._clock:
+            calls.ts = self._now(ts)
+            calls.tick()
+        run.models.say(*said)
+        out, calls.out = calls.out, []
+        return out
+
+    def _learn(self, frame: ServerSentEvent, part: StreamPart) -> None:
+        if part.mode != "messages" or not (isinstance(part.data, list) and part.data and is_plain_text(part.data[0])):
+            return
+        call = self._run.models.by_id.get(part.data[0]["id"]) if self._run else None
+        if call and not call.over:
+            self._frames.learn_text(frame, part.data[0], call)
+
+    def _feed_part(self, part: StreamPart, ts: float | None) -> list[Envelope]:
         run = self._run or self._begin(part, ts)
         run.calls.ts, run.calls.origin, run.data = self._now(ts), self.origin, None
         if not self._finished:

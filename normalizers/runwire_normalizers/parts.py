@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from runwire_normalizers.coerce import json_safe
+from runwire_normalizers.sse import ServerSentEvent
 
 MODES = frozenset("values updates messages events tasks checkpoints debug custom".split())
 # Frames that belong to no stream mode, and the three forms of the server's cumulative `messages` mode.
@@ -36,6 +37,8 @@ def read_part(item: Any, bare_mode: str | None = None) -> StreamPart:
         return item
     if isinstance(item, Mapping):
         return _mapping(item, bare_mode)
+    if isinstance(item, ServerSentEvent):
+        return _frame(item.event, item.raw, item.id or None)
     if hasattr(item, "event") and hasattr(item, "data"):
         return _frame(item.event, item.data, getattr(item, "id", None) or None)
     if isinstance(item, tuple):
@@ -49,10 +52,19 @@ def _frame(event: Any, data: Any, id: str | None) -> StreamPart:
         try:
             data = orjson.loads(data)
         except orjson.JSONDecodeError:
-            data = Malformed(data if isinstance(data, str) else data.decode(errors="replace"))
+            data = _parsed_text(data) if isinstance(data, bytes) else Malformed(data)
     else:
         data = json_safe(data)
     return StreamPart(mode, tuple(namespace), data, id)
+
+
+def _parsed_text(data: bytes) -> Any:
+    """Bytes that are no UTF-8 may be JSON once they are text, as the protocol reads them."""
+    text = data.decode(errors="replace")
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return Malformed(text)
 
 
 def _mapping(item: Mapping[str, Any], bare_mode: str | None) -> StreamPart:

@@ -1,17 +1,36 @@
 """Server-sent events from bytes, by the WHATWG rules, in any chunking. It moves no bytes itself."""
 
-from dataclasses import dataclass
-
 _BOM = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True)
 class ServerSentEvent:
-    """One dispatched event. `id` is the id line of this very frame, not the last one remembered."""
+    """One dispatched event. `id` is the id line of this very frame, not the last one remembered.
 
-    event: str
-    data: str
-    id: str | None = None
+    The data stays in bytes until somebody asks for `data`: most frames are parsed, not read.
+    """
+
+    __slots__ = ("event", "id", "raw")
+
+    def __init__(self, event: str, data: str | bytes, id: str | None = None) -> None:
+        self.event = event
+        self.raw = data if type(data) is bytes else str(data).encode(errors="surrogatepass")
+        self.id = id
+
+    @property
+    def data(self) -> str:
+        """The data as text, with U+FFFD for what is no UTF-8."""
+        return self.raw.decode(errors="replace")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ServerSentEvent):
+            return NotImplemented
+        return (self.event, self.data, self.id) == (other.event, other.data, other.id)
+
+    def __hash__(self) -> int:
+        return hash((self.event, self.data, self.id))
+
+    def __repr__(self) -> str:
+        return f"ServerSentEvent(event={self.event!r}, data={self.data!r}, id={self.id!r})"
 
 
 class SSEDecoder:
@@ -24,8 +43,10 @@ class SSEDecoder:
         self._started = False
         self._after_cr = False
         self._event = ""
-        self._data: list[str] = []
+        self._data: list[bytes] = []
         self._id: str | None = None
+        # Frame after frame names the same event: its line is decoded once.
+        self._known = (b"event: message", "message")
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
         """The events that this chunk completes."""
@@ -47,28 +68,47 @@ class SSEDecoder:
             self._after_cr = False
         if buffer:
             self._after_cr = buffer.endswith(b"\r")
-        *lines, self._tail = buffer.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        return [event for line in lines if (event := self._line(line)) is not None]
+        # The line breaks of bytes are CR, LF and CRLF, just those of the protocol; those of text are many more.
+        lines = buffer.splitlines()
+        self._tail = lines.pop() if buffer and not buffer.endswith((b"\r", b"\n")) else b""
+        return self._events(lines)
 
     @property
     def unfinished(self) -> bool:
         """Whether a frame has begun whose blank line never came."""
         return bool(self._tail or any(self._pending) or self._data or self._event)
 
-    def _line(self, line: bytes) -> ServerSentEvent | None:
-        if not line:
-            return self._dispatch()
-        name, _, value = line.partition(b":")
-        text = value.removeprefix(b" ").decode(errors="replace")
-        if name == b"data":
-            self._data.append(text)
-        elif name == b"event":
-            self._event = text
-        elif name == b"id" and "\0" not in text:
-            self._id = text
-        return None
+    def _events(self, lines: list[bytes]) -> list[ServerSentEvent]:
+        found = []
+        known, name = self._known
+        event, data, id = self._event, self._data, self._id
+        for line in lines:
+            if line.startswith(b"data: "):
+                data.append(line[6:])
+            elif line == known:
+                event = name
+            elif not line:
+                if data:
+                    found.append(ServerSentEvent(event or "message", b"\n".join(data), id))
+                    data = []
+                event, id = "", None
+            elif line.startswith(b"id: ") and b"\0" not in line:
+                id = line[4:].decode(errors="replace")
+            else:
+                event, id = self._field(line, event, data, id)
+                known, name = self._known
+        self._event, self._data, self._id = event, data, id
+        return found
 
-    def _dispatch(self) -> ServerSentEvent | None:
-        event, data, id = self._event or "message", self._data, self._id
-        self._event, self._data, self._id = "", [], None
-        return ServerSentEvent(event, "\n".join(data), id) if data else None
+    def _field(self, line: bytes, event: str, data: list[bytes], id: str | None) -> tuple[str, str | None]:
+        """Any line but the most common ones; the event and the id after it."""
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"id" and b"\0" not in value:
+            return event, value.decode(errors="replace")
+        if field == b"event":
+            event = value.decode(errors="replace")
+            self._known = (line, event)
+        elif field == b"data":
+            data.append(value)
+        return event, id
