@@ -82,6 +82,11 @@ class Calls:
             )
         )
 
+    def taken(self) -> list[Envelope]:
+        """The envelopes since the last time, handed over."""
+        out, self.out = self.out, []
+        return out
+
     def open(self, call: Call, type_: EnvelopeType, payload: dict[str, Any]) -> None:
         if call.parent and call.parent.state == "suspended":
             self.wake(call.parent)

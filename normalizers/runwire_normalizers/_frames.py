@@ -1,7 +1,7 @@
 """Reads `messages` frames at the price of what differs from frame to frame: most of each repeats the one before.
 
-A frame is `[{"content":…,rest of the chunk},{metadata}]`. Metadata repeats byte for byte within one task, and within one
-text everything but the content does. Both are cut off by comparing bytes; only what is left is parsed, so that a
+A frame is `[{"content":…,rest of the chunk},{metadata}]`. Metadata repeats byte for byte within one task, and within
+one text everything but the content does. Both are cut off by comparing bytes; only what is left is parsed, so that a
 frame reads just as a full parse would read it, or falls back to one.
 """
 

@@ -6,7 +6,7 @@ from runwire_normalizers._calls import Call
 from runwire_normalizers._identity import Namespace, canonical, model_call
 from runwire_normalizers._messages import add_usage, finish_reason, pieces, tool_calls
 from runwire_normalizers._scrub import scrub
-from runwire_normalizers.envelope import Status
+from runwire_normalizers.envelope import Envelope, Status
 
 if TYPE_CHECKING:
     from runwire_normalizers._run import Run
@@ -70,17 +70,23 @@ class Models:
         if whole or message.get("chunk_position") == "last":
             self.end(call, "ok")
 
-    def say(self, call: ModelCall, text: str) -> None:
+    def say(self, call: ModelCall, text: str) -> list[Envelope]:
         """More text of an open model call, from `messages`: what `hear` does with a chunk that tells nothing else."""
-        if not text:
-            return
-        start, done = call.heard.get(SPOKEN, 0), call.emitted.get("text", 0)
-        call.heard[SPOKEN] = start + len(text)
-        if start != done:
+        size, start, done = len(text), call.heard.get(SPOKEN, 0), call.emitted.get("text", 0)
+        calls, parent = self.run.calls, call.parent
+        call.heard[SPOKEN] = start + size
+        if start != done or not size or parent is None:
             self._move(call, "text", "text", start, text)
-            return
-        call.emitted["text"] = done + len(text)
-        self.run.calls.emit(call, "llm_token", {"text": text, "channel": "text", "offset": done}, len(text))
+            return calls.taken()
+        call.emitted["text"] = done + size
+        call.seq += size
+        payload = {"text": text, "channel": "text", "offset": done}
+        trace, run, above = calls.trace_id, calls.run_id, parent.call_id
+        return [
+            Envelope(
+                "llm_token", calls.ts, trace, run, above, call.call_id, call.seq, calls.origin, call.agent, payload
+            )
+        ]
 
     def hear_so_far(self, namespace: Namespace, message: dict[str, Any], meta: dict[str, Any], done: bool) -> None:
         """A message that repeats all that was said before: the cumulative `messages` mode."""

@@ -70,28 +70,24 @@ class StreamAdapter:
     def feed(self, item: Any, ts: float | None = None) -> list[Envelope]:
         """The envelopes that one item of any source brings about."""
         if type(item) is ServerSentEvent:
-            return self._feed_frame(item, ts)
+            said, run = self._frames.token(item), self._run
+            if said is None or run is None or said[0].state == "ended":
+                return self._feed_frame(item, ts)
+            run.awaiting, run.calls.origin = False, self.origin
+            if ts is not None or self._clock:
+                run.calls.ts = self._now(ts)
+                run.calls.tick()
+            return run.models.say(*said)
         part = read_part(item, self._mode)
         if self._mode is None and isinstance(item, Mapping) and part.mode in ("values", "updates"):
             self._mode = part.mode if "ns" not in item and "event" not in item else None
         return self._feed_part(part, ts)
 
     def _feed_frame(self, frame: ServerSentEvent, ts: float | None) -> list[Envelope]:
-        """A server's frame; of one that only brings more text of a model call, nothing but the text is looked at."""
-        run, said = self._run, self._frames.token(frame)
-        if said is None or run is None or said[0].over or self._finished:
-            part = self._frames.read(frame)
-            found = self._feed_part(part, ts)
-            self._learn(frame, part)
-            return found
-        calls = run.calls
-        calls.origin, run.awaiting = self.origin, False
-        if ts is not None or self._clock:
-            calls.ts = self._now(ts)
-            calls.tick()
-        run.models.say(*said)
-        out, calls.out = calls.out, []
-        return out
+        part = self._frames.read(frame)
+        found = self._feed_part(part, ts)
+        self._learn(frame, part)
+        return found
 
     def _learn(self, frame: ServerSentEvent, part: StreamPart) -> None:
         if part.mode != "messages" or not (isinstance(part.data, list) and part.data and is_plain_text(part.data[0])):
@@ -106,7 +102,7 @@ class StreamAdapter:
         if not self._finished:
             self._read(run, part)
             run.calls.tick()
-        return self._taken(run)
+        return run.calls.taken()
 
     def finish(self, outcome: Outcome | OutcomeStatus | None = None, ts: float | None = None) -> list[Envelope]:
         """The envelopes that close the stream; nothing follows them."""
@@ -115,7 +111,7 @@ class StreamAdapter:
         if not self._finished:
             self._finished = True
             run.ending.finish(Outcome.read(outcome))
-        return self._taken(run)
+        return run.calls.taken()
 
     def continuation(self) -> Continuation:
         """What `resumed_from` of the next run's adapter takes."""
@@ -182,7 +178,3 @@ class StreamAdapter:
             except (AttributeError, KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
                 text = f"a {part.mode} frame has an unknown shape ({type(error).__name__}: {error})"
                 run.warn("malformed", text, part.data)
-
-    def _taken(self, run: Run) -> list[Envelope]:
-        out, run.calls.out = run.calls.out, []
-        return out

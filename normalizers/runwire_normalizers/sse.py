@@ -6,20 +6,25 @@ _BOM = b"\xef\xbb\xbf"
 class ServerSentEvent:
     """One dispatched event. `id` is the id line of this very frame, not the last one remembered.
 
-    The data stays in bytes until somebody asks for `data`: most frames are parsed, not read.
+    Data and id stay in bytes until somebody asks for them as text: most frames are parsed, not read.
     """
 
-    __slots__ = ("event", "id", "raw")
+    __slots__ = ("_id", "event", "raw")
 
-    def __init__(self, event: str, data: str | bytes, id: str | None = None) -> None:
+    def __init__(self, event: str, data: str | bytes, id: str | bytes | None = None) -> None:
         self.event = event
         self.raw = data if type(data) is bytes else str(data).encode(errors="surrogatepass")
-        self.id = id
+        self._id = id
 
     @property
     def data(self) -> str:
         """The data as text, with U+FFFD for what is no UTF-8."""
         return self.raw.decode(errors="replace")
+
+    @property
+    def id(self) -> str | None:
+        """The id as text, or none."""
+        return self._id.decode(errors="replace") if isinstance(self._id, bytes) else self._id
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ServerSentEvent):
@@ -43,8 +48,9 @@ class SSEDecoder:
         self._started = False
         self._after_cr = False
         self._event = ""
-        self._data: list[bytes] = []
-        self._id: str | None = None
+        self._data: bytes | None = None
+        self._more: list[bytes] = []
+        self._id: bytes | None = None
         # Frame after frame names the same event: its line is decoded once.
         self._known = (b"event: message", "message")
 
@@ -54,7 +60,7 @@ class SSEDecoder:
             self._pending.append(chunk)
             self._after_cr = self._after_cr and not chunk
             return []
-        buffer = self._tail + b"".join(self._pending) + chunk
+        buffer = b"".join((self._tail, *self._pending, chunk)) if self._tail or self._pending else chunk
         self._pending = []
         if not self._started:
             if len(buffer) < len(_BOM) and _BOM.startswith(buffer):
@@ -76,39 +82,48 @@ class SSEDecoder:
     @property
     def unfinished(self) -> bool:
         """Whether a frame has begun whose blank line never came."""
-        return bool(self._tail or any(self._pending) or self._data or self._event)
+        return bool(self._tail or any(self._pending) or self._data is not None or self._event)
 
     def _events(self, lines: list[bytes]) -> list[ServerSentEvent]:
         found = []
         known, name = self._known
         event, data, id = self._event, self._data, self._id
         for line in lines:
-            if line.startswith(b"data: "):
-                data.append(line[6:])
-            elif line == known:
+            if line == known:
                 event = name
             elif not line:
-                if data:
-                    found.append(ServerSentEvent(event or "message", b"\n".join(data), id))
-                    data = []
-                event, id = "", None
-            elif line.startswith(b"id: ") and b"\0" not in line:
-                id = line[4:].decode(errors="replace")
+                if data is not None:
+                    found.append(ServerSentEvent(event or "message", self._joined(data), id))
+                event, data, id = "", None, None
+            elif data is None and line[:6] == b"data: ":
+                data = line[6:]
+            elif line[:4] == b"id: " and b"\0" not in line:
+                id = line[4:]
             else:
-                event, id = self._field(line, event, data, id)
+                event, data, id = self._field(line, event, data, id)
                 known, name = self._known
         self._event, self._data, self._id = event, data, id
         return found
 
-    def _field(self, line: bytes, event: str, data: list[bytes], id: str | None) -> tuple[str, str | None]:
-        """Any line but the most common ones; the event and the id after it."""
+    def _joined(self, data: bytes) -> bytes:
+        if not self._more:
+            return data
+        more, self._more = self._more, []
+        return b"\n".join([data, *more])
+
+    def _field(
+        self, line: bytes, event: str, data: bytes | None, id: bytes | None
+    ) -> tuple[str, bytes | None, bytes | None]:
+        """Any line but the most common ones; event, data and id after it."""
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
-        if field == b"id" and b"\0" not in value:
-            return event, value.decode(errors="replace")
-        if field == b"event":
+        if field == b"data":
+            if data is None:
+                return event, value, id
+            self._more.append(value)
+        elif field == b"event":
             event = value.decode(errors="replace")
             self._known = (line, event)
-        elif field == b"data":
-            data.append(value)
-        return event, id
+        elif field == b"id" and b"\0" not in value:
+            id = value
+        return event, data, id
