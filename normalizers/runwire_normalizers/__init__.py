@@ -7,6 +7,7 @@ from runwire_normalizers.continuation import CallRecord, Continuation
 from runwire_normalizers.envelope import Envelope, EnvelopeType
 from runwire_normalizers.outcome import Outcome
 from runwire_normalizers.parts import StreamPart, read_part
+from runwire_normalizers.sampler import EventSampler, Limits
 from runwire_normalizers.sse import ServerSentEvent, SSEDecoder
 
 __all__ = [
@@ -14,6 +15,8 @@ __all__ = [
     "Continuation",
     "Envelope",
     "EnvelopeType",
+    "EventSampler",
+    "Limits",
     "Outcome",
     "SSEDecoder",
     "ServerSentEvent",

@@ -1,9 +1,9 @@
 """`StreamAdapter`: parts of any LangGraph stream in, envelopes out."""
 
-import inspect
-from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
-from typing import Any, Literal
+from collections.abc import AsyncIterable, Callable, Mapping
+from typing import Any
 
+from runwire_normalizers._adapting import Emitter, Hand
 from runwire_normalizers._frames import FrameReader, is_plain_text
 from runwire_normalizers._identity import trace_of
 from runwire_normalizers._run import Run
@@ -13,10 +13,9 @@ from runwire_normalizers.envelope import Envelope, Origin
 from runwire_normalizers.modes import READERS
 from runwire_normalizers.outcome import Outcome, OutcomeStatus
 from runwire_normalizers.parts import Malformed, StreamPart, read_part
+from runwire_normalizers.sampler import EventSampler, Profile, Timer
 from runwire_normalizers.sse import ServerSentEvent
 
-Emitter = Callable[[Envelope], Awaitable[None] | None]
-Profile = Literal["user", "debug"]
 LONG_OPEN = 600.0
 
 
@@ -25,7 +24,8 @@ class StreamAdapter:
 
     `clock` gives `ts`; without it, and without `ts` given to `feed`, envelopes carry null. `mode` names the mode of
     bare chunks where their shape leaves it open. `completion` names a signal (such as `research_done`) to put around
-    the result of every graph, or, as a mapping, of those it names. `profile` is kept for the sampler.
+    the result of every graph, or, as a mapping, of those it names. `profile` and `timer` are for `adapt`, which hands
+    out through an `EventSampler`; `feed` and `finish` return everything as it comes.
     """
 
     def __init__(
@@ -42,6 +42,7 @@ class StreamAdapter:
         resumed_from: Continuation | None = None,
         completion: str | Mapping[str, str] | None = None,
         clock: Callable[[], float] | None = None,
+        timer: Timer | None = None,
         long_open: float | None = LONG_OPEN,
     ) -> None:
         if resumed_from and resumed_from.over:
@@ -57,6 +58,7 @@ class StreamAdapter:
         self._resumed_from = resumed_from
         self._completion = completion
         self._clock = clock
+        self._timer = timer
         self._long_open = long_open
         self._run: Run | None = None
         self._finished = False
@@ -120,21 +122,27 @@ class StreamAdapter:
         return Continuation(self._run.trace_id, self._run.calls.records())
 
     async def adapt(self, events: AsyncIterable[Any], label: str) -> None:
-        """Feeds a whole stream and hands each envelope to the emitter; a graph that raises is told, then raised."""
+        """Feeds a whole stream and hands the sampled envelopes to the emitter; a graph that raises is told, and raises.
+
+        Without a `timer`, such as `loop.call_later`, what merges is handed out with the next part that comes.
+        """
         self._label = self._label or label
+        sampler = EventSampler(None, self.profile, clock=self._clock)
+        hand = Hand(self.emitter, sampler, self._clock, self._timer)
+        try:
+            await self._give_all(hand, events)
+            await hand.done()
+        finally:
+            hand.drop()
+
+    async def _give_all(self, hand: Hand, events: AsyncIterable[Any]) -> None:
         try:
             async for item in events:
-                await self._hand_out(self.feed(item))
+                await hand.give(self.feed(item))
         except Exception as error:
-            await self._hand_out(self.finish(Outcome.of(error)))
+            await hand.give(self.finish(Outcome.of(error)))
             raise
-        await self._hand_out(self.finish())
-
-    async def _hand_out(self, envelopes: list[Envelope]) -> None:
-        for envelope in envelopes:
-            waiting = self.emitter(envelope) if self.emitter else None
-            if inspect.isawaitable(waiting):
-                await waiting
+        await hand.give(self.finish())
 
     def _now(self, ts: float | None) -> float | None:
         return self._clock() if ts is None and self._clock else ts
