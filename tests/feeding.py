@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from runwire_normalizers import Continuation, Envelope, Outcome, ServerSentEvent, SSEDecoder, StreamAdapter
+from runwire_normalizers.outcome import OutcomeStatus
 from tests.rooms import ROOT
 
 FOLDER = ROOT / "tests" / "recordings"
@@ -57,7 +58,8 @@ def outcome_of(name: str) -> Outcome:
         return Outcome("error")
     state = after["state"]
     interrupts = tuple(state.get("interrupts") or ())
-    return Outcome("interrupted", interrupts=interrupts) if state["next"] else Outcome("success")
+    status: OutcomeStatus = "interrupted" if state["next"] else "success"
+    return Outcome(status, interrupts=interrupts, values=state["values"])
 
 
 def golden_path(name: str) -> Path:

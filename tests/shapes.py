@@ -34,6 +34,7 @@ class Recorded:
     error: Exception | None
     interrupts: list[dict[str, Any]]
     next: tuple[str, ...]
+    values: dict[str, Any]
 
     @property
     def outcome(self) -> Outcome:
@@ -84,7 +85,7 @@ def _turn(graph: Graph, turn: Turn, shape: Shape, asks: list[dict[str, Any]]) ->
         error = raised
     state = graph.get_state(CONFIG)
     interrupts = [{"id": ask.id, "value": ask.value} for ask in state.interrupts]
-    return Recorded(chunks, error, interrupts, state.next)
+    return Recorded(chunks, error, interrupts, state.next, state.values)
 
 
 def _run(graph: Graph, given: Any, shape: Shape, stops: dict[str, Any], chunks: list[Any]) -> None:

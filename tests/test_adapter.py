@@ -65,7 +65,7 @@ def test_a_completion_signal_stands_around_the_normalised_result():
     graphs = [facts for facts in tree(found).values() if facts.kind in ("run", "subgraph")]
     signals = named(found, "research_done")
     assert len(signals) == len(graphs)
-    assert all(set(signal.result) == {"messages", "files", "usage"} for signal in signals)
+    assert all(set(signal.result) >= {"messages", "files", "usage", "type", "chat_compatible"} for signal in signals)
 
 
 def test_a_completion_signal_can_be_asked_for_one_graph_alone():

@@ -75,7 +75,8 @@ def test_the_seeds_mapping_table_holds_for_hand_written_events():
     assert (end["usage"], end["finish_reason"]) == (USAGE, "stop")
     assert (tool["tool_name"], tool["args"], tool["node"]) == ("search", {"q": "x"}, "tools")
     assert (answer["tool_name"], answer["result"]) == ("search", {"kind": "text", "text": "found"})
-    assert last["result"] == {"messages": [SPOKEN], "files": {}, "usage": USAGE}
+    common = {"messages": [SPOKEN], "files": {}, "usage": USAGE}
+    assert last["result"] == {"type": "chat", "chat_compatible": True, **common}
 
 
 @pytest.mark.parametrize("kind", ["on_chain_error", "on_tool_error"])

@@ -39,7 +39,7 @@ def turns(name: str, shape: str) -> list[list[Envelope]]:
 def outcome(recorded: Recorded) -> Outcome:
     if recorded.error:
         return Outcome.of(recorded.error)
-    return Outcome(recorded.outcome, interrupts=tuple(recorded.interrupts))
+    return Outcome(recorded.outcome, interrupts=tuple(recorded.interrupts), values=recorded.values)
 
 
 def nested(calls: Tree, parent: str | None = None) -> list[Any]:

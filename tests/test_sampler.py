@@ -178,6 +178,7 @@ def test_without_a_clock_the_envelopes_own_times_count():
 def test_merging_never_crosses_a_channel_or_a_tool_call():
     sampler, clock, found = sampled()
     call = Call("a")
+    said: list[tuple[str, str, str | None]]
     said = [("a", "text", None), ("b", "text", None), ("c", "reasoning", None), ("d", "text", None)]
     said += [("e", "tool_args", "1"), ("f", "tool_args", "1"), ("g", "tool_args", "2"), ("h", "tool_args", "1")]
     for text, channel, id in said:

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 from runwire_normalizers._calls import Call, end_status
 from runwire_normalizers._identity import Namespace
 from runwire_normalizers._models import ModelCall
-from runwire_normalizers._output import normalized
+from runwire_normalizers._scrub import scrub
+from runwire_normalizers.coerce import json_safe
 from runwire_normalizers.envelope import Status
 from runwire_normalizers.outcome import Outcome
 
@@ -29,7 +30,7 @@ class Ending:
             self._unfinished(call)
         status = end_status(call, status)
         self.close_children(call, "ok" if status == "ok" else "cancelled")
-        result = normalized(self.run.values_of(call), call.usage)
+        result = self.run.output_of(call)
         if status == "ok":
             self.run.signal(call, result)
         self.run.calls.ended(call, "tool_end", {"tool_name": call.name, "result": result, "status": status})
@@ -77,7 +78,7 @@ class Ending:
         run.tools.start_all_pending()
         outcome = outcome or self._inferred()
         if outcome.values is not None:
-            run.graph(()).replace(outcome.values)
+            run.settle_values(scrub(json_safe(outcome.values)))
         if outcome.status in ("error", "timeout") or (run.failure and outcome.status == "success"):
             self._fail(outcome)
         elif outcome.status == "interrupted":

@@ -8,6 +8,7 @@ from runwire_normalizers._ending import Ending
 from runwire_normalizers._identity import Namespace, canonical, digest, root_call, signal_call
 from runwire_normalizers._messages import AI_TYPES, TOOL_TYPES, kind_of, messages_in, tool_calls
 from runwire_normalizers._models import ModelCall, Models
+from runwire_normalizers._output import normalized
 from runwire_normalizers._scrub import scrub
 from runwire_normalizers._state import GraphState, delta
 from runwire_normalizers._tasks import Task, Tasks
@@ -56,6 +57,7 @@ class Run:
         # Whether a new attempt has begun and not told anything yet.
         self.awaiting = False
         self.root_run: str | None = None
+        self.graph_names: list[str] = []
         self.input = input
         self.resumed = resumed_from
         if resumed_from:
@@ -89,6 +91,9 @@ class Run:
 
     def learn(self, meta: dict[str, Any]) -> None:
         """Names that frames tell of the root."""
+        if self.graph_names:
+            return
+        self.graph_names = [meta[key] for key in ("graph_id", "assistant_id") if isinstance(meta.get(key), str)]
         if self.root.name is None and isinstance(meta.get("graph_id"), str):
             self.root.name = meta["graph_id"]
 
@@ -100,14 +105,19 @@ class Run:
     def graph(self, namespace: Namespace) -> GraphState:
         return self.graphs.setdefault(namespace, GraphState())
 
-    def values_of(self, call: Call) -> dict[str, Any]:
+    def state_of(self, call: Call) -> GraphState:
         if call is self.root:
-            return self.graph(()).values
+            return self.graph(())
         spaces = [space for space, owner in self.tasks.owners.items() if owner is call]
-        return self.graph(spaces[0]).values if spaces else {}
+        return self.graph(spaces[0]) if spaces else GraphState()
+
+    def output_of(self, call: Call) -> dict[str, Any]:
+        """The normalised output of a run or a subgraph, as far as its state is known."""
+        names = [call.name, *self.graph_names] if call is self.root else [call.name]
+        return normalized(names, self.state_of(call), call.usage)
 
     def digest_of(self, call: Call) -> str | None:
-        values = self.values_of(call)
+        values = self.state_of(call).values
         return digest(values) if values else None
 
     def message_key(self, id: str) -> str:
@@ -163,6 +173,13 @@ class Run:
         graph.replace(values)
         if not first:
             self._tell(namespace, before, graph.values)
+
+    def settle_values(self, values: dict[str, Any]) -> None:
+        """The final state, as the caller knows it: what the frames could not tell of it is told now."""
+        graph = self.graph(())
+        before = dict(graph.values)
+        graph.replace(values)
+        self._tell((), before, graph.values)
 
     def _prefer(self, source: Literal["values", "tasks", "updates"]) -> None:
         self.state_seen = True

@@ -13,6 +13,8 @@ class GraphState:
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
+        # What stood last under the keys that are null now.
+        self.nulled: dict[str, Any] = {}
         self.known: set[str] = set()
         self.count = 0
         self.told = False
@@ -20,11 +22,21 @@ class GraphState:
         self._step: list[tuple[int, Any]] = []
 
     def replace(self, values: dict[str, Any]) -> None:
+        self._remember(values)
         self.values = {key: value for key, value in values.items() if key != "__interrupt__"}
+
+    def _remember(self, values: dict[str, Any]) -> None:
+        for key, value in values.items():
+            before = self.values.get(key)
+            if value is not None:
+                self.nulled.pop(key, None)
+            elif before is not None:
+                self.nulled[key] = before
 
     def merge_input(self, values: dict[str, Any]) -> None:
         """A task's input: the step before it is over."""
         self._step = []
+        self._remember(values)
         self.values.update(values)
 
     def finished(self, order: int, result: Any) -> None:
@@ -58,6 +70,7 @@ class GraphState:
             files = {**(self.values.get("files") or {}), **value}
             self.values[key] = {name: file for name, file in files.items() if file is not None}
         else:
+            self._remember({key: value})
             self.values[key] = value
 
 

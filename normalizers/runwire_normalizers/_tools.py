@@ -6,9 +6,9 @@ import orjson
 
 from runwire_normalizers._calls import Call
 from runwire_normalizers._identity import Namespace, canonical, tool_call
-from runwire_normalizers._output import tool_result
 from runwire_normalizers._scrub import scrub
 from runwire_normalizers.envelope import Status
+from runwire_normalizers.results import tool_result
 
 if TYPE_CHECKING:
     from runwire_normalizers._models import ModelCall

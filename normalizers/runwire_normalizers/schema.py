@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from runwire_normalizers.envelope import Origin, Status
+from runwire_normalizers.results import ToolResultPayload
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 TITLE = "runwire envelope"
@@ -46,11 +47,21 @@ class ToolUpdate(_Payload):
     merged: Annotated[int, Field(ge=1)] = 1
 
 
+class GraphResult(_Payload):
+    """The normalised output of a run or a subgraph; what else it has depends on `type`."""
+
+    messages: list[Any]
+    files: dict[str, Any]
+    usage: dict[str, Any]
+    type: str | None = None
+    chat_compatible: bool | None = None
+
+
 class ToolEnd(_Payload):
-    """The end of a run, a subgraph or a tool call."""
+    """The end of a run or a subgraph, with its output, or of a tool call, with its result."""
 
     tool_name: str | None
-    result: Any
+    result: ToolResultPayload | GraphResult | None
     status: Status
 
 
