@@ -14,7 +14,7 @@ FOLDER = ROOT / "tests" / "recordings"
 GOLDENS = ROOT / "tests" / "goldens"
 NAMES = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.sse"))
 # A second turn with an input of its own is a run of its own.
-NEW_TURNS = frozenset({"turns"})
+NEW_TURNS = frozenset({"turns", "exit_turns"})
 
 
 def earlier(name: str) -> str | None:
@@ -57,6 +57,8 @@ def outcome_of(name: str) -> Outcome:
     if after["run"]["status"] == "error":
         return Outcome("error")
     state = after["state"]
+    if after["run"]["status"] == "interrupted":
+        return Outcome("cancelled", values=state["values"])
     interrupts = tuple(state.get("interrupts") or ())
     status: OutcomeStatus = "interrupted" if state["next"] else "success"
     return Outcome(status, interrupts=interrupts, values=state["values"])

@@ -54,11 +54,11 @@ def record(api: Api, name: str, case: Case) -> None:
             _record(api, name, case, modes, RECORDINGS / name)
 
 
-def _record(api: Api, name: str, case: Case, modes: str, folder: Path) -> None:
+def _record(api: Api, name: str, case: Case, modes: str, folder: Path, **more: Any) -> None:
     thread, asks = api.thread(), list[dict[str, Any]]()
     for number, turn in enumerate(case.turns, 1):
         path = folder / (modes if number == 1 else f"{modes}.{number}")
-        body = request(name, turn, MODES[modes], asks)
+        body = request(name, turn, MODES[modes], asks) | more
         stream = api.stream(thread, body)
         after = api.after(thread, stream)
         if modes == "every":
@@ -134,7 +134,14 @@ def auth(folder: Path) -> None:
         _record(api, "slow", GRAPHS["slow"], "every", RECORDINGS / "auth")
 
 
-SPECIALS: dict[str, Callable[[Path], None]] = {"cancel": cancel, "restart": restart, "auth": auth}
+def exit(folder: Path) -> None:
+    """Runs of which only the last checkpoint is kept."""
+    with connect(folder) as (api, _):
+        for name in ("deep", "deep_ask", "tool_raises", "turns"):
+            _record(api, name, GRAPHS[name], "every", RECORDINGS / f"exit_{name}", durability="exit")
+
+
+SPECIALS: dict[str, Callable[[Path], None]] = {"cancel": cancel, "restart": restart, "auth": auth, "exit": exit}
 
 
 def graphs(names: Iterable[str], folder: Path) -> None:

@@ -6,24 +6,71 @@ from runwire_normalizers.coerce import coerce_to_dict, json_safe
 from runwire_normalizers.continuation import CallRecord, Continuation
 from runwire_normalizers.envelope import Envelope, EnvelopeType
 from runwire_normalizers.outcome import Outcome
+from runwire_normalizers.outputs import (
+    ChatOutput,
+    ComputerUseOutput,
+    DeepAgentOutput,
+    ExecutionDetails,
+    GenericOutput,
+    GraphOutput,
+    OutputState,
+    PlannerResult,
+    PlanningOutput,
+    normalize_output,
+    register_output,
+    unregister_output,
+)
 from runwire_normalizers.parts import StreamPart, read_part
+from runwire_normalizers.replay import ReplayedRun, inner_namespaces, replay
+from runwire_normalizers.results import (
+    FileRefPayload,
+    GenericJsonPayload,
+    TablePayload,
+    TextPayload,
+    ToolResultPayload,
+    read_tool_result,
+)
 from runwire_normalizers.sampler import EventSampler, Limits
 from runwire_normalizers.sse import ServerSentEvent, SSEDecoder
+from runwire_normalizers.view import CallView, RunView
 
 __all__ = [
     "CallRecord",
+    "CallView",
+    "ChatOutput",
+    "ComputerUseOutput",
     "Continuation",
+    "DeepAgentOutput",
     "Envelope",
     "EnvelopeType",
     "EventSampler",
+    "ExecutionDetails",
+    "FileRefPayload",
+    "GenericJsonPayload",
+    "GenericOutput",
+    "GraphOutput",
     "Limits",
     "Outcome",
+    "OutputState",
+    "PlannerResult",
+    "PlanningOutput",
+    "ReplayedRun",
+    "RunView",
     "SSEDecoder",
     "ServerSentEvent",
     "StreamAdapter",
     "StreamPart",
+    "TablePayload",
+    "TextPayload",
+    "ToolResultPayload",
     "coerce_to_dict",
     "conformance",
+    "inner_namespaces",
     "json_safe",
+    "normalize_output",
     "read_part",
+    "read_tool_result",
+    "register_output",
+    "replay",
+    "unregister_output",
 ]

@@ -77,6 +77,14 @@ def finish_reason(message: dict[str, Any]) -> str | None:
     return str(reason) if reason else None
 
 
+def usage_of(message: dict[str, Any]) -> dict[str, Any] | None:
+    """What the message cost; a state that was rebuilt from deltas has it among the additional arguments."""
+    told = message.get("usage_metadata")
+    if told is None and isinstance(message.get("additional_kwargs"), dict):
+        told = message["additional_kwargs"].get("usage_metadata")
+    return told if isinstance(told, dict) else None
+
+
 def add_usage(total: dict[str, Any], more: dict[str, Any] | None) -> dict[str, Any]:
     """The sum of two usages, details included; neither is changed."""
     if not more:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from runwire_normalizers._calls import Call
 from runwire_normalizers._identity import Namespace, canonical, model_call
-from runwire_normalizers._messages import add_usage, finish_reason, pieces, tool_calls
+from runwire_normalizers._messages import add_usage, finish_reason, pieces, tool_calls, usage_of
 from runwire_normalizers._scrub import scrub
 from runwire_normalizers.envelope import Envelope, Status
 
@@ -228,9 +228,7 @@ class Models:
         return key
 
     def _facts(self, call: ModelCall, message: dict[str, Any], source: str, whole: bool) -> None:
-        usage = scrub(message.get("usage_metadata"))
-        if not isinstance(usage, dict):
-            usage = None
+        usage = scrub(usage_of(message))
         if usage and whole:
             call.told_usage = {source: usage}
         elif usage:
@@ -271,6 +269,8 @@ class Models:
         meta = {"langgraph_node": node}
         if task:
             meta["langgraph_checkpoint_ns"] = task.path
+            if task.agent:
+                meta["lc_agent_name"] = task.agent
         told = message.get("response_metadata") or {}
         if told.get("model_name"):
             meta["ls_model_name"] = told["model_name"]

@@ -26,6 +26,7 @@ class Task:
         self.models: list[ModelCall] = []
         self.inner: list[Call] = []
         self.run_id: str | None = None
+        self.agent: str | None = None
         self.attempt = 1
         self.order = 0
 

@@ -115,6 +115,14 @@ class StreamAdapter:
             run.ending.finish(Outcome.read(outcome))
         return run.calls.taken()
 
+    def warn(self, code: str, message: str, raw: Any = None, ts: float | None = None) -> list[Envelope]:
+        """A warning of what the caller knows and no frame tells, such as a `gap`; nothing once the run has ended."""
+        run = self._run or self._begin(StreamPart("metadata", (), {}), ts)
+        run.calls.ts, run.calls.origin = self._now(ts), self.origin
+        if not self._finished:
+            run.warn(code, message, json_safe(raw))
+        return run.calls.taken()
+
     def continuation(self) -> Continuation:
         """What `resumed_from` of the next run's adapter takes."""
         if self._run is None:

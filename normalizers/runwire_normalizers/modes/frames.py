@@ -10,10 +10,14 @@ CANCELLED = frozenset({"UserInterrupt", "UserRollback", "CancelledError"})
 
 
 def read_metadata(run: Run, part: StreamPart) -> None:
-    """The first one has begun the run already; one with a status is a thread stream's end of a run."""
+    """The first one has begun the run already; one with a status is a thread stream's end of a run.
+
+    A replay's names the graph too.
+    """
     if run.metadata_seen and "status" not in part.data:
         run.attempt(part.data)
     run.metadata_seen = True
+    run.learn(part.data)
 
 
 def read_error(run: Run, part: StreamPart) -> None:

@@ -11,9 +11,11 @@ def read_tasks(run: Run, part: StreamPart) -> None:
 
 
 def read_task(run: Run, namespace: tuple[str, ...], task: dict[str, Any]) -> None:
-    run.learn(task.get("metadata") or {})
+    meta = task.get("metadata") or {}
+    run.learn(meta)
     if "result" in task:
         interrupts = list(task.get("interrupts") or ())
         run.tasks.end(namespace, task["id"], task["name"], task["result"], task.get("error"), interrupts)
     else:
-        run.tasks.start(namespace, task["id"], task["name"], task["input"])
+        started = run.tasks.start(namespace, task["id"], task["name"], task["input"])
+        started.agent = meta.get("lc_agent_name") or started.agent

@@ -9,7 +9,7 @@ from uuid import UUID, uuid5
 
 from pydantic import ValidationError
 
-from runwire_normalizers._messages import AI_TYPES, add_usage, kind_of
+from runwire_normalizers._messages import AI_TYPES, add_usage, kind_of, usage_of
 from runwire_normalizers._scrub import scrub
 from runwire_normalizers.coerce import json_safe
 from runwire_normalizers.outputs.base import GraphOutput, OutputState
@@ -111,8 +111,7 @@ def _summed(messages: Any) -> dict[str, Any]:
     total: dict[str, Any] = {}
     for message in messages if isinstance(messages, list) else ():
         if isinstance(message, dict) and kind_of(message) in AI_TYPES:
-            told = message.get("usage_metadata")
-            total = add_usage(total, told if isinstance(told, dict) else None)
+            total = add_usage(total, usage_of(message))
     return total
 
 
