@@ -105,7 +105,7 @@ class CallView:
         if again is not None and envelope.origin == "replay":
             if envelope.seq > again.seq:
                 again.apply(envelope)
-                if again._standing() > self._standing():
+                if again._stands_beyond(self):
                     self._take_over(again)
         elif envelope.seq > self.seq:
             self.apply(envelope)
@@ -115,15 +115,19 @@ class CallView:
         self.agent = envelope.agent or self.agent
         self.seq = envelope.seq
 
-    def _standing(self) -> tuple[int, int]:
-        return self.resumes, {"open": 0, "waiting": 1}.get(self.status, 2)
+    def _stands_beyond(self, other: "CallView") -> bool:
+        """An end is the furthest; of two that did not end, the one that was resumed more often."""
+        if self.status not in ("open", "waiting") or other.status not in ("open", "waiting"):
+            return other.status in ("open", "waiting")
+        return (self.resumes, self.status == "waiting") > (other.resumes, other.status == "waiting")
 
     def _take_over(self, other: "CallView") -> None:
         """What is told of the call now; text and facts that only the stream had stay."""
         for name in ("status", "result", "error", "interrupts", "resumes", *STATE):
             setattr(self, name, getattr(other, name))
-        for name in ("usage", "finish_reason", "ended", "message_id", "checkpoint_id"):
+        for name in ("name", "usage", "finish_reason", "ended", "message_id", "checkpoint_id"):
             setattr(self, name, getattr(other, name) if getattr(self, name) is None else getattr(self, name))
+        self.agent = other.agent or self.agent
         for channel, text in other._said.items():
             mine = self._said.setdefault(channel, Text())
             mine.add(0, str(text))

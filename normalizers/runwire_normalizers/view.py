@@ -43,6 +43,8 @@ class RunView:
         if envelope.run_id and envelope.run_id not in self.run_ids[-1:]:
             self._learn_run(envelope.run_id)
         call.fold(envelope)
+        if envelope.type == "tool_end":
+            _close(call)
 
     def _met(self, envelope: Envelope) -> CallView:
         call = CallView(envelope.call_id, envelope.parent_id, "model" if envelope.type[:3] == "llm" else "tool")
@@ -167,3 +169,13 @@ class RunView:
     def render(self, width: int = 100) -> str:
         """The tree for a terminal, a line a call, no line longer than `width`."""
         return rendered(self.root, self._strays, width)
+
+
+def _close(call: CallView) -> None:
+    """Nothing goes on under a call that has ended: what a replay does not tell the end of was stopped with it."""
+    if call.status in ("open", "waiting"):
+        return
+    for inner in call.calls:
+        if inner.status in ("open", "waiting"):
+            inner.status, inner.interrupts = "cancelled", None
+        _close(inner)
