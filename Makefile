@@ -3,10 +3,11 @@ VENV ?= .venv
 PYTHON ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
+BENCH := .venv-bench
 CANDIDATES := $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check goldens record schema clean
+.PHONY: help setup test check bench goldens record schema clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +22,9 @@ check: $(STAMP) ## lint, formatting and strict types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
+bench: $(BENCH)/.stamp ## measure against the peers and write benchmarks/results.md (ARGS="--quick" for a look)
+	@$(BENCH)/bin/python -m benchmarks $(ARGS)
+
 goldens: $(STAMP) ## write the golden envelopes anew
 	@$(BIN)/python -m tests.goldens
 
@@ -31,7 +35,7 @@ schema: $(STAMP) ## write docs/envelope.schema.json anew
 	@$(BIN)/python -m tests.schema
 
 clean: ## remove the environment and all caches
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): pyproject.toml constraints.txt
@@ -45,4 +49,11 @@ $(STAMP): pyproject.toml constraints.txt
 	echo "setting up $(VENV) with $$python (about a minute)"; \
 	$$python -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[server,agui,dev]'
+	@touch $@
+
+# The peers have an environment of their own, so that nothing of theirs can hold up a test.
+$(BENCH)/.stamp: $(STAMP) benchmarks/requirements.txt
+	@echo "setting up $(BENCH) with the peers (about a minute)"
+	@$(BIN)/python -m venv $(BENCH)
+	@$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r benchmarks/requirements.txt -e '.[server,agui]'
 	@touch $@

@@ -5,8 +5,9 @@ from functools import cache
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessageChunk
 
-from runwire_normalizers import Continuation, Envelope, Outcome, StreamAdapter, conformance
+from runwire_normalizers import Continuation, Envelope, Outcome, StreamAdapter, conformance, read_part
 from tests.feeding import NEW_TURNS, told
 from tests.graphs import GRAPHS
 from tests.shapes import SHAPES, Recorded, collect
@@ -109,3 +110,22 @@ def test_a_call_tree_equals_that_of_the_served_run(name, shape):
         if shape == "events" and GRAPHS[name].turns[number].ends != "error":
             here, served = without_error_classes(here), without_error_classes(served)
         assert nested(settled(here)) == nested(settled(served))
+
+
+@pytest.mark.parametrize("shape", ["full", "modes", "sub_modes", "events"])
+@pytest.mark.parametrize("name", CASES)
+def test_a_chunk_that_is_read_field_by_field_reads_as_when_it_is_read_whole(name, shape):
+    for recorded in collect(GRAPHS[name], shape):
+        by_field, whole = StreamAdapter(run_id="r"), StreamAdapter(run_id="r")
+        for chunk in recorded.chunks:
+            assert by_field.feed(chunk) == whole.feed(read_part(chunk))
+
+
+def test_metadata_that_changes_in_place_is_read_again():
+    adapter, metadata = StreamAdapter(run_id="r"), {"langgraph_node": "first"}
+    nodes = []
+    for number, node in enumerate(["first", "second"]):
+        metadata["langgraph_node"] = node
+        chunk = AIMessageChunk(content="word", id=f"m{number}")
+        nodes += [e.payload["node"] for e in adapter.feed(("messages", (chunk, metadata))) if e.type == "llm_start"]
+    assert nodes == ["first", "second"]

@@ -3,6 +3,7 @@
 import itertools
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -173,8 +174,6 @@ CONTENTS = st.one_of(
     st.integers(0, 6),
 )
 def test_any_texts_in_frames_alike_read_as_when_they_are_parsed_whole(said, odd):
-    import orjson
-
     whole, shared = StreamAdapter(run_id="r"), StreamAdapter(run_id="r")
     for number, (id, content, step, last) in enumerate(said):
         chunk = {"content": content, "type": "AIMessageChunk", "id": id, "tool_call_chunks": []}

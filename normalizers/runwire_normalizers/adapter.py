@@ -4,6 +4,7 @@ from collections.abc import AsyncIterable, Callable, Mapping
 from typing import Any
 
 from runwire_normalizers._adapting import Emitter, Hand
+from runwire_normalizers._chunks import ChunkReader
 from runwire_normalizers._frames import FrameReader, is_plain_text
 from runwire_normalizers._identity import trace_of
 from runwire_normalizers._run import Run
@@ -12,7 +13,7 @@ from runwire_normalizers.continuation import Continuation
 from runwire_normalizers.envelope import Envelope, Origin
 from runwire_normalizers.modes import READERS
 from runwire_normalizers.outcome import Outcome, OutcomeStatus
-from runwire_normalizers.parts import Malformed, StreamPart, read_part
+from runwire_normalizers.parts import Malformed, StreamPart
 from runwire_normalizers.sampler import EventSampler, Profile, Timer
 from runwire_normalizers.sse import ServerSentEvent
 
@@ -63,6 +64,7 @@ class StreamAdapter:
         self._run: Run | None = None
         self._finished = False
         self._frames = FrameReader()
+        self._chunks = ChunkReader()
 
     @property
     def trace_id(self) -> str | None:
@@ -80,7 +82,7 @@ class StreamAdapter:
                 run.calls.ts = self._now(ts)
                 run.calls.tick()
             return run.models.say(*said)
-        part = read_part(item, self._mode)
+        part = self._chunks.read(item, self._mode)
         if self._mode is None and isinstance(item, Mapping) and part.mode in ("values", "updates"):
             self._mode = part.mode if "ns" not in item and "event" not in item else None
         return self._feed_part(part, ts)
