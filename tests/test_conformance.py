@@ -10,12 +10,13 @@ import pytest
 from runwire_normalizers import Continuation, Envelope, conformance
 from runwire_normalizers.__main__ import envelopes
 from runwire_normalizers._identity import root_call
+from tests.feeding import NEW_TURNS
 
 FOLDER = Path(__file__).parent / "recordings"
 KINDS = ("every", "default", "notokens", "cumulative")
 FIRST = sorted(f"{p.parent.name}/{p.name}" for kind in KINDS for p in FOLDER.glob(f"*/{kind}.sse"))
 SECOND = sorted(f"{p.parent.name}/{p.name}" for kind in KINDS for p in FOLDER.glob(f"*/{kind}.2.sse"))
-RESUMED = [name for name in SECOND if not name.startswith("turns/")]
+RESUMED = [name for name in SECOND if name.split("/")[0] not in NEW_TURNS]
 
 Stream = list[Envelope]
 

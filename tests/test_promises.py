@@ -135,4 +135,5 @@ def test_an_adapter_that_tells_only_the_roots_start_and_end_breaks_the_row(row, 
 
 
 def test_every_test_graph_has_its_recording_with_every_mode():
-    assert {name.split("/")[0] for name in EVERY} | {"attempt"} == set(GRAPHS)
+    recorded = {name.split("/")[0] for name in EVERY if not name.startswith("exit_")}
+    assert recorded | {"attempt"} == set(GRAPHS)
