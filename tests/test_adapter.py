@@ -281,3 +281,17 @@ def test_state_changes_come_as_deltas():
     data = [e.payload["data"] for e in of_type(told("deep/every.sse"), "tool_update") if e.payload["kind"] == "state"]
     assert any("todos" in change for change in data)
     assert any(change.get("files", {}).get("added") for change in data)
+
+
+@pytest.mark.parametrize("modes", ["every", "default", "notokens"])
+def test_a_node_that_hands_over_to_the_graph_above_ends_its_own_graph_without_an_error(modes):
+    found = told(f"cmd/{modes}.sse")
+    (inner,) = [e.call_id for e in found if e.type == "tool_start" and e.payload["kind"] == "subgraph"]
+    assert [e.payload["status"] for e in found if e.type == "tool_end" and e.call_id == inner] == ["ok"]
+    assert not [e for e in found if e.type == "error"]
+
+
+def test_a_subgraph_that_was_cut_in_its_middle_is_cancelled_and_blamed_for_nothing():
+    found = told("cancel/cancelled.sse")
+    assert not [e for e in found if e.type == "error"]
+    assert {e.payload["status"] for e in found if e.type == "tool_end"} == {"cancelled"}

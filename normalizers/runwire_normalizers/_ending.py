@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from runwire_normalizers._calls import Call, end_status
 from runwire_normalizers._identity import Namespace
+from runwire_normalizers._messages import messages_in
 from runwire_normalizers._models import ModelCall
 from runwire_normalizers._scrub import scrub
 from runwire_normalizers.coerce import json_safe
@@ -20,14 +21,14 @@ class Ending:
     def __init__(self, run: "Run") -> None:
         self.run = run
 
-    def end_graph(self, call: Call, status: Status = "ok") -> None:
-        """The end of a run or a subgraph, with its normalised output."""
+    def end_graph(self, call: Call, status: Status = "ok", handed_up: frozenset[str] = frozenset()) -> None:
+        """The end of a run or a subgraph, with its normalised output; `handed_up` are the messages of its node."""
         if call.over or call.kind == "tool":
             return
         if call.state == "suspended":
             self.run.calls.wake(call)
-        if call.kind == "subgraph" and not call.failed:
-            self._unfinished(call)
+        if call.kind == "subgraph" and not call.failed and status == "ok":
+            self._unfinished(call, handed_up)
         status = end_status(call, status)
         self.close_children(call, "ok" if status == "ok" else "cancelled")
         result = self.run.output_of(call)
@@ -35,14 +36,19 @@ class Ending:
             self.run.signal(call, result)
         self.run.calls.ended(call, "tool_end", {"tool_name": call.name, "result": result, "status": status})
 
-    def _unfinished(self, call: Call) -> None:
-        """A graph that went on without a task's end: the task failed and somebody caught it."""
+    def _unfinished(self, call: Call, handed_up: frozenset[str]) -> None:
+        """A graph that went on without a task's end: the task handed over to the graph above, or failed and was caught.
+
+        `tasks` and `debug` tell a failure; `events` do not, but a message that came up tells that nothing failed.
+        """
         for namespace, owner in self.run.tasks.owners.items():
             for task in self.run.tasks.open_in(namespace) if owner is call else ():
                 task.open = False
+                above = handed_up | {m.get("id") for m in messages_in(self.run.graph(namespace[:-1]).values)}
+                handed = task.announced or any(id in above for model in task.models for id in model.ids)
                 for model in task.models:
-                    self.run.models.end(model, "error")
-                if not any(tool.interrupts for tool in task.tools):
+                    self.run.models.end(model, "ok" if handed else "error")
+                if not handed and not any(tool.interrupts for tool in task.tools):
                     self.run.calls.error(call, task.name, {}, task.name)
 
     def close_children(self, call: Call, status: Status) -> None:

@@ -27,6 +27,8 @@ class Task:
         self.inner: list[Call] = []
         self.run_id: str | None = None
         self.agent: str | None = None
+        # Whether `tasks` or `debug` tell of the task, and so would tell its failure.
+        self.announced = False
         self.attempt = 1
         self.order = 0
 
@@ -189,7 +191,7 @@ class Tasks:
                 if not any(id in ids for id in model.ids):
                     self._in_vain(model, "unused")
         for call in task.inner:
-            self.run.ending.end_graph(call)
+            self.run.ending.end_graph(call, handed_up=frozenset(filter(None, ids)))
         self.run.absorb_result(task.namespace, result, messages, task.name, task)
         for call in task.tools:
             if not call.over and call.fallback is not None:

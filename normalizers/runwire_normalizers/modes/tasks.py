@@ -18,4 +18,5 @@ def read_task(run: Run, namespace: tuple[str, ...], task: dict[str, Any]) -> Non
         run.tasks.end(namespace, task["id"], task["name"], task["result"], task.get("error"), interrupts)
     else:
         started = run.tasks.start(namespace, task["id"], task["name"], task["input"])
+        started.announced = True
         started.agent = meta.get("lc_agent_name") or started.agent
