@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runwire_normalizers import Envelope, ServerSentEvent, StreamAdapter, conformance
+from runwire_normalizers import Envelope, Outcome, ServerSentEvent, StreamAdapter, conformance
 from runwire_normalizers.modes import READERS
 from tests.feeding import told
 
@@ -110,7 +110,7 @@ WRONG: dict[str, list[Any]] = {
     "metadata": [None, 5],
     "tasks": ["text", [1], None, {}, 5, {"id": "x"}, {"id": "x", "name": "n"}, {"id": [], "name": "n", "input": {}}],
     "updates": ["text", [1], None, 5, {"__interrupt__": 5}],
-    "values": ["text", [1], None, 5, {"__interrupt__": 5}, {"messages": 5}],
+    "values": [{"__interrupt__": 5}, {"messages": 5}],
 }
 CASES = [(mode, data) for mode, wrong in WRONG.items() for data in wrong]
 
@@ -352,3 +352,13 @@ LIKELY = st.one_of(
 def test_almost_right_frames_in_any_order_raise_nothing_and_keep_the_rules(parts, begun):
     start = [frame(*one) for one in BEGIN] if begun else []
     fed(*start, *(frame(mode + space, data) for mode, space, data in parts))
+
+
+@pytest.mark.parametrize("state", ["text", [1], 5])
+def test_a_state_that_is_one_value_is_kept_under_langgraphs_name_for_it(state):
+    adapter = StreamAdapter(run_id="r")
+    found = [e for item in (frame("values", None), frame("values", state)) for e in adapter.feed(item)]
+    found += adapter.finish(Outcome("success", values=state))
+    assert conformance.check(found) == []
+    assert not [e for e in found if e.type == "warning"]
+    assert found[-1].payload["result"]["values"] == {"__root__": state}

@@ -338,6 +338,129 @@ def test_a_reader_that_stops_gets_starts_and_ends_unmerged_and_in_order():
     assert all(e.payload["text"] == "ab" * 20 for e in found if e.type == "llm_token")
 
 
+@pytest.mark.parametrize("turns", [("text", "reasoning"), ("tool_args", "tool_args")])
+def test_a_call_whose_channels_take_turns_costs_a_stopped_reader_no_more(turns):
+    clock = Clock()
+    sampler, call, said = EventSampler(None, clock=clock), Call("a"), dict[Any, str]()
+    for number in range(5000):
+        channel, id = turns[number % 2], f"call-{number % 2}" if turns[0] == "tool_args" else None
+        sampler.push(call.token(f"{number} ", channel, id))
+        said[channel, id] = said.get((channel, id), "") + f"{number} "
+    assert len(sampler._waiting) <= 33
+    found = sampler.flush()
+    told = dict[Any, str]()
+    for envelope in found:
+        key = envelope.payload["channel"], envelope.payload.get("tool_call_id")
+        assert envelope.payload["offset"] == len(told.get(key, ""))
+        told[key] = told.get(key, "") + envelope.payload["text"]
+    assert told == said
+    assert [e.seq - len(e.payload["text"]) for e in found[1:]] == [e.seq for e in found[:-1]]
+
+
+def test_updates_of_several_kinds_that_take_turns_cost_a_stopped_reader_no_more():
+    sampler, call = EventSampler(None, clock=Clock()), Call("a")
+    for number in range(2000):
+        sampler.push(call.update(number) if number % 2 else call.update({"output": {"at": number}}, "state"))
+    assert len(sampler._waiting) <= 33
+    found = sampler.flush()
+    assert sum(e.payload.get("merged", 1) for e in found) == 2000
+    assert [e.seq - e.payload.get("merged", 1) for e in found] == [0, *(e.seq for e in found[:-1])]
+    assert [e.payload["data"] for e in found if e.payload["kind"] == "state"][-1] == {"output": {"at": 1998}}
+
+
+def test_updates_of_several_kinds_that_take_turns_come_an_interval_apart_in_their_order():
+    sampler, clock, found = sampled()
+    call, counts = Call("a"), []
+    for number in range(40):
+        sampler.push(call.update(number) if number % 2 else call.update({"output": {"at": number}}, "state"))
+        clock.advance(0.005)
+        counts.append(len(found))
+    assert len(set(counts)) <= 3
+    clock.advance(INTERVAL)
+    assert [e.seq for e in found] == list(range(1, 41))
+
+
+def test_an_emitter_that_raises_loses_nothing_that_it_has_not_seen():
+    found: list[Envelope] = []
+
+    def emit(envelope: Envelope) -> None:
+        found.append(envelope)
+        if len(found) == 1:
+            raise ConnectionError
+
+    clock = Clock()
+    sampler, a, b = EventSampler(emit, clock=clock), Call("a"), Call("b")
+    sampler.push(a.token("x"))
+    sampler.push(b.token("y"))
+    with pytest.raises(ConnectionError):
+        sampler.push(a.tell("llm_end", {}))
+    sampler.tick()
+    assert texts(found) == ["x", "y", "llm_end"]
+
+
+def test_two_tool_calls_without_ids_never_merge():
+    sampler, clock, found = sampled()
+    call = Call("a")
+    for text in ('{"q":1}', '{"q":2}'):
+        call.offsets.clear()
+        sampler.push(call.token(text, "tool_args"))
+    clock.advance(WINDOW)
+    assert texts(found) == ['{"q":1}', '{"q":2}']
+
+
+def test_order_within_a_call_holds_where_only_some_envelopes_have_a_time():
+    found: list[Envelope] = []
+    sampler, call = EventSampler(found.append), Call("a")
+    for text, channel, ts in (("x", "text", 5.0), ("r", "reasoning", None), ("y", "text", 5.01)):
+        envelope = call.token(text, channel)
+        envelope.ts = ts
+        sampler.push(envelope)
+    sampler.flush()
+    assert [e.seq for e in found] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("jump", [-3600.0, -0.04, 3600.0])
+def test_a_clock_that_jumps_makes_nothing_wait_longer(jump):
+    sampler, clock, found = sampled()
+    call = Call("a")
+    sampler.push(call.update(0))
+    sampler.push(call.update(1))
+    sampler.push(Call("b").token("before"))
+    clock.now += jump
+    clock.timers = [(at + jump, callback) for at, callback in clock.timers]
+    sampler.push(Call("c").token("after"))
+    clock.advance(0.25)
+    assert sorted(map(str, (e.payload.get("text", e.payload.get("data")) for e in found))) == [
+        "0",
+        "1",
+        "after",
+        "before",
+    ]
+
+
+def test_a_flush_leaves_no_timer():
+    sampler, clock, _ = sampled()
+    sampler.push(Call("a").token("x"))
+    sampler.flush()
+    assert clock.timers == []
+
+
+async def test_adapt_does_not_take_its_emitters_failure_for_the_graphs():
+    found: list[Envelope] = []
+
+    async def emit(envelope: Envelope) -> None:
+        found.append(envelope)
+        if envelope.type == "llm_token":
+            raise ConnectionError("the reader has gone")
+
+    async def source():
+        yield "messages", ({"type": "AIMessageChunk", "id": "m1", "content": "a"}, {"langgraph_node": "model"})
+
+    with pytest.raises(ConnectionError):
+        await StreamAdapter(emit).adapt(source(), "chat")
+    assert [e.type for e in found] == ["tool_start", "llm_start", "llm_token"]
+
+
 def test_a_call_that_ended_leaves_nothing_behind():
     sampler, clock, _ = sampled()
     for number in range(100):
@@ -347,7 +470,7 @@ def test_a_call_that_ended_leaves_nothing_behind():
         sampler.push(call.tell("tool_end", {}))
         clock.advance(0.01)
     assert not sampler._updated
-    assert not sampler._open
+    assert not sampler._pieces
     assert clock.timers == []
 
 

@@ -210,3 +210,50 @@ def test_an_empty_view_is_open_and_empty():
 def test_envelopes_that_were_written_and_read_fold_to_the_same_view():
     stream = told("deep/every.sse")
     assert RunView.of(Envelope.from_json(e.to_json()) for e in stream) == RunView.of(stream)
+
+
+@pytest.mark.parametrize("name", ["asks/every.2.sse", "deep/every.sse", "deep_ask/every.2.sse"])
+def test_the_json_form_in_the_middle_of_a_replay_goes_on_folding(name):
+    begun, again = live(name)[: len(live(name)) // 3], retold(name)
+    whole = RunView.of([*begun, *again])
+    for cut in range(len(again)):
+        half = RunView.from_json(RunView.of([*begun, *again[:cut]]).to_json())
+        for envelope in again[cut:]:
+            half.fold(envelope)
+        assert half == whole
+
+
+@pytest.mark.parametrize("name", ["deep/every.sse", "nested/every.sse", "deep_ask/every.2.sse"])
+def test_a_stream_joined_in_its_middle_and_then_replayed_is_whole(name):
+    stream = live(name)
+    whole = RunView.of([*stream, *retold(name)])
+    for cut in range(0, len(stream), 7):
+        view = RunView.of([*stream[cut:], *retold(name)])
+        assert view.text == whole.text
+        assert view.root is not None
+        assert view.root.kind == "run"
+        assert [call.call_id for call in view._strays] == []
+        assert {c.call_id: (c.kind, c.status, c.parent_id) for c in view.calls() if c.text or c.kind != "model"} == {
+            c.call_id: (c.kind, c.status, c.parent_id)
+            for c in whole.calls()
+            if view.call(c.call_id) and (c.text or c.kind != "model")
+        }
+        assert not [c for c in view.calls() if "\ufffd" in c.text]
+        assert RunView.from_json(view.to_json()) == view
+
+
+def test_folding_onto_a_copy_leaves_the_view_alone():
+    stream = told("attempt/default.sse")
+    view = RunView.of(stream[: len(stream) // 2])
+    before = view.to_json()
+    copy = RunView.from_dict(view.to_dict())
+    for envelope in stream[len(stream) // 2 :]:
+        copy.fold(envelope)
+    assert view.to_json() == before
+
+
+def test_a_line_takes_no_more_columns_than_asked_for_with_wide_characters_too():
+    call, run = Call("a"), RunView()
+    run.fold(call.token("字" * 60 + "\u061c\U000e0041"))
+    (line,) = run.render(40).splitlines()
+    assert line == "… model: " + "字" * 15 + "…"

@@ -21,7 +21,7 @@ class Hand:
         self._clock = clock
         self._timer = timer
         self._turn = asyncio.Lock()
-        self._armed: Cancellable | None = None
+        self._armed: tuple[float, Cancellable] | None = None
         self._woken: asyncio.Task[None] | None = None
 
     async def give(self, envelopes: Iterable[Envelope]) -> None:
@@ -39,7 +39,7 @@ class Hand:
     def drop(self) -> None:
         """Leaves no timer and no task behind."""
         if self._armed:
-            self._armed.cancel()
+            self._armed[1].cancel()
         if self._woken:
             self._woken.cancel()
 
@@ -52,8 +52,11 @@ class Hand:
 
     def _arm(self) -> None:
         due = self._sampler.due
-        if self._timer and self._clock and due is not None and self._armed is None:
-            self._armed = self._timer(max(0.0, due - self._clock()), self._wake)
+        if self._timer is None or self._clock is None or due is None or (self._armed and self._armed[0] <= due):
+            return
+        if self._armed:
+            self._armed[1].cancel()
+        self._armed = (due, self._timer(max(0.0, due - self._clock()), self._wake))
 
     def _wake(self) -> None:
         self._armed = None

@@ -22,16 +22,18 @@ FACTS = (
 class Text:
     """Text that grows at its end: in UTF-8, because pieces of text cost more than what they hold."""
 
-    __slots__ = ("_bytes", "size")
+    __slots__ = ("_bytes", "holed", "size")
 
     def __init__(self, text: str = "") -> None:
         self._bytes = bytearray(text.encode(errors="replace"))
         self.size = len(text)
+        self.holed = LOST in text
 
     def add(self, offset: int, text: str) -> None:
         """The piece at its place: what is there already is passed over, what is missing before it is marked."""
         if offset > self.size:
             text, offset = LOST * (offset - self.size) + text, self.size
+            self.holed = True
         fresh = text[self.size - offset :] if offset < self.size else text
         self._bytes += fresh.encode(errors="replace")
         self.size += len(fresh)
@@ -76,7 +78,9 @@ class CallView:
         self.calls: list[CallView] = []
         self._said: dict[str, Text] = {}
         self._asked: list[tuple[str | None, str | None, Text]] = []
+        # What a replay tells of the call again, until it has told all.
         self._again: CallView | None = None
+        self._begun = False
 
     @property
     def text(self) -> str:
@@ -101,14 +105,22 @@ class CallView:
         """
         if envelope.origin == "replay" and self.seq and envelope.type in ("tool_start", "llm_start"):
             self._again = CallView(self.call_id, self.parent_id)
-        again = self._again
-        if again is not None and envelope.origin == "replay":
-            if envelope.seq > again.seq:
-                again.apply(envelope)
-                if again._stands_beyond(self):
-                    self._take_over(again)
+            if not self._begun:
+                _APPLY[envelope.type](self, envelope)
+        if self._again is not None and envelope.origin == "replay":
+            self._fold_again(self._again, envelope)
         elif envelope.seq > self.seq:
             self.apply(envelope)
+
+    def _fold_again(self, again: "CallView", envelope: Envelope) -> None:
+        if envelope.seq <= again.seq:
+            return
+        again.apply(envelope)
+        if again._stands_beyond(self):
+            self._take_over(again)
+        if again.status not in ("open", "waiting"):
+            self._mend(again)
+            self._again = None
 
     def apply(self, envelope: Envelope) -> None:
         _APPLY[envelope.type](self, envelope)
@@ -129,8 +141,14 @@ class CallView:
             setattr(self, name, getattr(other, name) if getattr(self, name) is None else getattr(self, name))
         self.agent = other.agent or self.agent
         for channel, text in other._said.items():
-            mine = self._said.setdefault(channel, Text())
-            mine.add(0, str(text))
+            self._said.setdefault(channel, Text()).add(0, str(text))
+
+    def _mend(self, other: "CallView") -> None:
+        """Text that this one lacks in its middle, from one that has all of it."""
+        for channel, text in other._said.items():
+            mine = self._said.get(channel)
+            if mine is None or (mine.holed and text.size >= mine.size):
+                self._said[channel] = text
 
     # One function for each type of envelope.
 
@@ -139,13 +157,13 @@ class CallView:
         self.kind = payload["kind"]
         self.name, self.node, self.tool_call_id = payload["tool_name"], payload["node"], payload["tool_call_id"]
         self.args = payload.get("args", payload.get("input"))
-        self.started = envelope.ts
+        self.started, self._begun = envelope.ts, True
 
     def _model_started(self, envelope: Envelope) -> None:
         payload = envelope.payload
         self.kind, self.name, self.node = "model", payload["model"], payload["node"]
         self.params, self.message_id = payload["params"], payload["message_id"]
-        self.started = envelope.ts
+        self.started, self._begun = envelope.ts, True
 
     def _token(self, envelope: Envelope) -> None:
         payload = envelope.payload
@@ -196,7 +214,7 @@ class CallView:
 
     def _settle(self, result: dict[str, Any]) -> None:
         """The normalised output is the whole state: what no delta told is in it."""
-        self.files = result["files"]
+        self.files = result.get("files", self.files)
         self.todos = result.get("todos", self.todos)
         planned = result.get("plannerResult")
         if isinstance(planned, dict) and self.plan is None:
@@ -228,10 +246,13 @@ class CallView:
     # The JSON form.
 
     def to_dict(self) -> dict[str, Any]:
-        """All facts by name, with the calls under this one."""
-        facts = {name: getattr(self, name) for name in FACTS}
+        """All facts by name, with the calls under this one. What payloads held is shared with them, not copied."""
+        facts = {name: getattr(self, name) for name in FACTS} | {"warnings": list(self.warnings)}
         said = {"text": self.text, "reasoning": self.reasoning, "arguments": self.arguments}
-        return {**facts, **said, "recent": list(self.recent), "calls": [call.to_dict() for call in self.calls]}
+        more = {"recent": list(self.recent), "calls": [call.to_dict() for call in self.calls]}
+        # Only while a replay is being folded: what it has told so far.
+        again = {"again": self._again.to_dict()} if self._again else {}
+        return {**facts, **said, **more, **again, "begun": self._begun}
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any]) -> "CallView":
@@ -239,7 +260,10 @@ class CallView:
         call = cls(facts["call_id"], facts["parent_id"], facts["kind"])
         for name in FACTS:
             setattr(call, name, facts[name])
+        call.warnings = list(facts["warnings"])
         call.recent.extend(facts["recent"])
+        call._begun = facts["begun"]
+        call._again = cls.from_dict(facts["again"]) if "again" in facts else None
         call._said = {channel: Text(facts[channel]) for channel in ("text", "reasoning") if facts[channel]}
         call._asked = [(one["tool_call_id"], one["tool_name"], Text(one["text"])) for one in facts["arguments"]]
         call.calls = [cls.from_dict(inner) for inner in facts["calls"]]

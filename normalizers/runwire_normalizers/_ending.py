@@ -87,7 +87,7 @@ class Ending:
             run.settle_values(scrub(json_safe(outcome.values)))
         if outcome.status in ("error", "timeout") or (run.failure and outcome.status == "success"):
             self._fail(outcome)
-        elif outcome.status == "interrupted":
+        elif outcome.status == "interrupted" or (outcome.status == "success" and run.root_asks):
             run.claim_for_root(outcome.safe_interrupts())
             self.suspend(run.root)
         elif outcome.status == "cancelled":

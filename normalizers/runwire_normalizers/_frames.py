@@ -55,7 +55,7 @@ class FrameReader:
             return read_part(item)
         raw = item.raw
         tail, metadata = self._tails.get(item.event, (b"", None))
-        if metadata is not None and raw.endswith(tail):
+        if metadata is not None and raw.endswith(tail) and raw.startswith(b"["):
             try:
                 data = [orjson.loads(raw[1 : -len(tail)]), metadata]
             except orjson.JSONDecodeError:
@@ -67,23 +67,36 @@ class FrameReader:
 
     def _learn_tail(self, event: str, raw: bytes, data: Any) -> None:
         if isinstance(data, list) and len(data) == 2 and isinstance(data[1], dict):
-            tail = b"," + orjson.dumps(data[1]) + b"]"
+            tail = b"," + _written(data[1]) + b"]"
             if raw.startswith(b"[") and raw.endswith(tail):
                 self._tails[event] = (tail, data[1])
 
     def learn_text(self, item: ServerSentEvent, message: Any, call: ModelCall) -> None:
         """A frame that did nothing but move the text of a model call: the next one may differ in its content alone."""
-        content = orjson.dumps(message["content"])
-        if not item.raw.startswith(OPENING + content):
+        content = _written(message["content"])
+        rest = item.raw[CONTENT + len(content) :]
+        # Of a key that stands twice the last one counts: then the text is not where it seems to be.
+        if not item.raw.startswith(OPENING + content) or b'"content":' in rest:
             return
         known = self._templates.setdefault(item.event, [])
         known[:] = [template for template in known if not template.call.over]
-        known.insert(0, _Template(call, item.raw[CONTENT + len(content) :]))
+        known.insert(0, _Template(call, rest))
         del known[TEMPLATES:]
 
 
-def is_plain_text(message: Any) -> bool:
-    """Whether a chunk tells nothing but its text, whatever the text is."""
+def _written(data: Any) -> bytes:
+    """The bytes that most servers write for it; none that could be found where it is too deep to be written."""
+    try:
+        return orjson.dumps(data)
+    except TypeError:
+        return b"\n"
+
+
+def is_plain_text(data: Any) -> bool:
+    """Whether a `messages` frame tells nothing but a text, whatever the text is."""
+    if not (isinstance(data, list) and len(data) == 2 and isinstance(data[1], dict)):
+        return False
+    message = data[0]
     return (
         isinstance(message, dict)
         and isinstance(message.get("content"), str)

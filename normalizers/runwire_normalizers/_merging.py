@@ -12,13 +12,14 @@ TRIMMED = "$trimmed"
 class Pending:
     """An envelope that may still grow: a token or an update, with all that was merged into it."""
 
-    __slots__ = ("_dropped", "_first", "_head", "_key", "_last", "_pieces", "_state", "_tail", "due", "merged")
+    __slots__ = ("_dropped", "_first", "_head", "_key", "_last", "_pieces", "_seq", "_state", "_tail", "due", "merged")
 
     def __init__(self, envelope: Envelope, due: float) -> None:
         self.due = due
         self.merged = step(envelope)
         self._key = _key(envelope)
         self._first = self._last = envelope
+        self._seq = envelope.seq
         self._pieces: list[str] = []
         self._head: list[Any] = []
         self._tail: deque[Any] = deque()
@@ -31,8 +32,19 @@ class Pending:
 
     def add(self, envelope: Envelope, log_entries: int) -> bool:
         """Whether the envelope could be merged: it follows directly, in the same channel, of the same source."""
-        if envelope.seq - step(envelope) != self._last.seq or _key(envelope) != self._key:
+        if envelope.seq - step(envelope) != self._seq or not self._continues(envelope):
             return False
+        self._merge(envelope, log_entries)
+        self._seq = envelope.seq
+        return True
+
+    def _continues(self, envelope: Envelope) -> bool:
+        if _key(envelope) != self._key:
+            return False
+        # Two tool calls without ids look alike, but each begins at its own offset.
+        return envelope.type != "llm_token" or envelope.payload["offset"] == self._first.payload["offset"] + self.merged
+
+    def _merge(self, envelope: Envelope, log_entries: int) -> None:
         if envelope.type == "llm_token":
             if not self._pieces:
                 self._pieces.append(self._first.payload["text"])
@@ -46,7 +58,6 @@ class Pending:
             self._state = _composed(before, envelope.payload["data"])
         self.merged += step(envelope)
         self._last = envelope
-        return True
 
     def _log(self, envelope: Envelope, entries: int) -> None:
         data = envelope.payload["data"]
@@ -62,9 +73,11 @@ class Pending:
     def envelope(self) -> Envelope:
         """All of it as one envelope, at the position of the last that was merged."""
         first, last = self._first, self._last
-        if first is last:
+        if first is last and first.seq == self._seq:
             return first
-        if first.type == "llm_token":
+        if first is last:
+            payload = first.payload
+        elif first.type == "llm_token":
             payload = {key: value for key, value in first.payload.items() if key != "logprob"}
             payload["text"] = "".join(self._pieces)
         else:
@@ -76,7 +89,7 @@ class Pending:
             first.run_id,
             first.parent_id,
             first.call_id,
-            last.seq,
+            self._seq,
             first.origin,
             last.agent,
             payload,
@@ -91,6 +104,36 @@ class Pending:
                 return self._state
             case _:
                 return self._last.payload["data"]
+
+
+def collapsed(pieces: list[Pending], log_entries: int) -> list[Pending]:
+    """Pieces of one call that took turns, merged by channel and kind; together they move it as far as before.
+
+    Where a position is missing between them, nothing merges across it.
+    """
+    found: list[Pending] = []
+    begin = 0
+    for place, piece in enumerate(pieces):
+        hole = place and pieces[place - 1]._seq != piece._seq - piece.merged
+        if hole:
+            found += _collapsed(pieces[begin:place], log_entries)
+            begin = place
+    return found + _collapsed(pieces[begin:], log_entries)
+
+
+def _collapsed(pieces: list[Pending], log_entries: int) -> list[Pending]:
+    at = pieces[0]._seq - pieces[0].merged
+    kept: list[Pending] = []
+    for piece in pieces:
+        into = next((one for one in kept if one._continues(piece.envelope())), None)
+        if into is None:
+            kept.append(piece)
+        else:
+            into._merge(piece.envelope(), log_entries)
+    for piece in kept:
+        at += piece.merged
+        piece._seq, piece.due = at, pieces[0].due
+    return kept
 
 
 def _key(envelope: Envelope) -> tuple[Any, ...]:

@@ -100,7 +100,7 @@ class Models:
 
     def _found(self, namespace: Namespace, id: str, meta: dict[str, Any], run_id: str | None) -> ModelCall | None:
         """The model call of a message, opened if it is new; none if an earlier run of the trace ended it."""
-        call = self.by_id.get(id) or (self.by_run.get(run_id) if run_id else None)
+        call = self.by_id.get(id) or self.by_id.get(canonical(id)) or (self.by_run.get(run_id) if run_id else None)
         if call is None:
             if self.finished_before(id):
                 return None
@@ -159,7 +159,7 @@ class Models:
     def _name(self, call: ModelCall, id: str) -> None:
         call.ids.append(id)
         self.by_id[id] = call
-        self.by_id[canonical(id)] = call
+        self.by_id.setdefault(canonical(id), call)
         if not id.startswith(LOCAL):
             call.message_id = id
 

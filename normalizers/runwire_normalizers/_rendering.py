@@ -1,6 +1,7 @@
 """A view as lines that a person reads in a terminal. Whatever models and tools say stays text, and is never obeyed."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -12,7 +13,9 @@ MARKS = {"open": "…", "waiting": "?", "ok": "✓", "error": "✗", "cancelled"
 TODOS = {"completed": "[x]", "in_progress": "[>]"}
 SHORTEST = 0.005
 # Control characters of all kinds, marks that turn the direction of writing included.
-UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+")
+UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]+"
+)
 BRANCH, LAST, DOWN, NOTHING = "├─ ", "└─ ", "│  ", "   "
 
 
@@ -116,4 +119,16 @@ def _clean(text: str) -> str:
 
 
 def _cut(line: str, width: int) -> str:
-    return line if len(line) <= width else line[: max(0, width - 1)] + "…"
+    """No more columns than the terminal has; wide characters take two."""
+    if _columns(line) <= width:
+        return line
+    room, end = width - 1, 0
+    while end < len(line) and (room := room - _columns(line[end])) >= 0:
+        end += 1
+    return line[:end] + "…"
+
+
+def _columns(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)

@@ -1,5 +1,6 @@
 """One run as facts arrive; its parts share their state through it. Modes say what a frame means, this what follows."""
 
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -10,13 +11,13 @@ from runwire_normalizers._messages import AI_TYPES, TOOL_TYPES, kind_of, message
 from runwire_normalizers._models import ModelCall, Models
 from runwire_normalizers._output import normalized
 from runwire_normalizers._scrub import scrub
-from runwire_normalizers._state import GraphState, delta
+from runwire_normalizers._state import GraphState, as_values, delta
 from runwire_normalizers._tasks import Task, Tasks
 from runwire_normalizers._tools import Tools
 from runwire_normalizers.continuation import Continuation
 from runwire_normalizers.outcome import Outcome
 
-TWINS_REMEMBERED = 1024
+TWINS_REMEMBERED = 32
 
 
 class Run:
@@ -47,10 +48,12 @@ class Run:
         self.failure: dict[str, Any] | None = None
         self.told_outcome: Outcome | None = None
         self.interrupted = False
+        # Whether the run's own graph was interrupted, which nobody can catch: servers have called such a run a success.
+        self.root_asks = False
         self.claimed: set[str] = set()
         self.root_chain: Literal["unseen", "open", "ended"] = "unseen"
         self.checkpoints: set[tuple[Namespace, str]] = set()
-        self.customs: dict[str, list[Namespace]] = {}
+        self.customs: deque[tuple[str, Namespace]] = deque(maxlen=TWINS_REMEMBERED)
         self.data: Any = None
         self.cumulative: dict[str, dict[str, Any]] = {}
         self.metadata_seen = False
@@ -174,11 +177,11 @@ class Run:
         if not first:
             self._tell(namespace, before, graph.values)
 
-    def settle_values(self, values: dict[str, Any]) -> None:
+    def settle_values(self, values: Any) -> None:
         """The final state, as the caller knows it: what the frames could not tell of it is told now."""
         graph = self.graph(())
         before = dict(graph.values)
-        graph.replace(values)
+        graph.replace(as_values(values))
         self._tell((), before, graph.values)
 
     def _prefer(self, source: Literal["values", "tasks", "updates"]) -> None:
@@ -232,6 +235,7 @@ class Run:
     def interrupt(self, namespace: Namespace, interrupts: list[Any]) -> None:
         """`updates` and `values` name no task; where tasks are told, those say whose interrupt it is."""
         self.interrupted = True
+        self.root_asks = self.root_asks or not namespace
         if not self.tasks.by_id:
             self.tasks.owner(namespace).interrupts.extend(self.claim(interrupts))
 
@@ -246,6 +250,7 @@ class Run:
         self.tools.by_run = {}
         self.root_chain = "unseen"
         self.failure = None
+        self.root_asks = False
         self.warn("attempt", "the server started a new attempt of the run", raw)
         self.awaiting = True
         if self.root.failed:
@@ -259,16 +264,13 @@ class Run:
         self.calls.emit(self.tasks.owner(namespace), "tool_update", {"kind": "custom", "data": scrub(data)})
 
     def _is_twin(self, namespace: Namespace, data: dict[str, Any]) -> bool:
+        """Whether a graph inside this one has just said the same, so that it was forwarded."""
         key = digest(data)
-        spaces = self.customs.setdefault(key, [])
-        for other in spaces:
-            shorter, longer = sorted((other, namespace), key=len)
-            if shorter != longer and longer[: len(shorter)] == shorter:
-                spaces.remove(other)
+        for twin in self.customs:
+            if twin[0] == key and len(twin[1]) > len(namespace) and twin[1][: len(namespace)] == namespace:
+                self.customs.remove(twin)
                 return True
-        spaces.append(namespace)
-        if len(self.customs) > TWINS_REMEMBERED:
-            self.customs.pop(next(iter(self.customs)))
+        self.customs.append((key, namespace))
         return False
 
     def signal(self, call: Call, result: Any) -> None:

@@ -8,6 +8,13 @@ from runwire_normalizers._messages import is_message
 APART = frozenset({"messages", "files", "todos", "plan", "__interrupt__"})
 
 
+def as_values(state: Any) -> dict[str, Any]:
+    """A state by its keys; one that is a single value has LangGraph's own name for it."""
+    if isinstance(state, dict):
+        return state
+    return {} if state is None else {"__root__": state}
+
+
 class GraphState:
     """The values of one graph as far as the stream has told them."""
 
@@ -43,29 +50,40 @@ class GraphState:
         """A task's result. LangGraph applies those of one step in the order of its tasks, not as they finish."""
         if not self._step:
             self._before_step = dict(self.values)
+        late = bool(self._step) and order < self._step[-1][0]
         self._step.append((order, result))
+        if not late:
+            self.update(result)
+            return
+        self._step.sort(key=lambda entry: entry[0])
         self.values = dict(self._before_step)
-        for _, update in sorted(self._step, key=lambda entry: entry[0]):
-            self.update(update)
+        self.update([update for _, update in self._step])
 
     def update(self, update: Any) -> None:
         """A node's update: messages by id, files by name, everything else in place of what was there."""
+        messages: list[Any] = []
+        self._update(update, messages)
+        # All at once, because each merging walks the whole list.
+        if messages:
+            self.values["messages"] = _merged(self.values.get("messages"), messages)
+
+    def _update(self, update: Any, messages: list[Any]) -> None:
         if isinstance(update, list):
             for entry in update:
-                self.update(entry)
+                self._update(entry, messages)
         elif isinstance(update, dict):
             if "update" in update and "goto" in update:
-                self.update(update["update"])
+                self._update(update["update"], messages)
                 return
             for key, value in update.items():
-                self._write(key, value)
+                self._write(key, value, messages)
 
-    def _write(self, key: str, value: Any) -> None:
+    def _write(self, key: str, value: Any, messages: list[Any]) -> None:
         if isinstance(value, dict) and isinstance(value.get("$writes"), list):
             for write in value["$writes"]:
-                self._write(key, write)
+                self._write(key, write, messages)
         elif key == "messages":
-            self.values[key] = _merged(self.values.get(key), value if isinstance(value, list) else [value])
+            messages += value if isinstance(value, list) else [value]
         elif key == "files" and isinstance(value, dict):
             files = {**(self.values.get("files") or {}), **value}
             self.values[key] = {name: file for name, file in files.items() if file is not None}
@@ -77,25 +95,24 @@ class GraphState:
 def _merged(before: Any, new: list[Any]) -> list[Any]:
     """LangGraph's `add_messages`: replaced by id, removed by `RemoveMessage`, else appended."""
     messages = list(before) if isinstance(before, list) else []
+    places = {_id(message): place for place, message in enumerate(messages) if _id(message) is not None}
     for message in new:
-        if not is_message(message):
-            messages.append(message)
-            continue
-        id, place = message.get("id"), None
-        if message.get("type") == "remove":
+        id = _id(message) if is_message(message) else None
+        if id is not None and message.get("type") == "remove":
             messages = [] if id == "__remove_all__" else [m for m in messages if _id(m) != id]
-            continue
-        if id is not None:
-            place = next((n for n, m in enumerate(messages) if _id(m) == id), None)
-        if place is None:
-            messages.append(message)
+            places = {_id(kept): place for place, kept in enumerate(messages) if _id(kept) is not None}
+        elif id is not None and id in places:
+            messages[places[id]] = message
         else:
-            messages[place] = message
+            if id is not None:
+                places[id] = len(messages)
+            messages.append(message)
     return messages
 
 
-def _id(message: Any) -> Any:
-    return message.get("id") if isinstance(message, dict) else None
+def _id(message: Any) -> str | None:
+    id = message.get("id") if isinstance(message, dict) else None
+    return id if isinstance(id, str) else None
 
 
 def delta(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:

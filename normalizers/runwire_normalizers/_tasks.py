@@ -170,6 +170,7 @@ class Tasks:
             self.run.failure = facts
 
     def _interrupted(self, task: Task, interrupts: list[Any]) -> None:
+        self.run.root_asks = self.run.root_asks or not task.namespace
         fresh = self.run.claim(interrupts)
         for model in task.models:
             self.run.models.end(model, "cancelled")

@@ -94,7 +94,7 @@ class StreamAdapter:
         return found
 
     def _learn(self, frame: ServerSentEvent, part: StreamPart) -> None:
-        if part.mode != "messages" or not (isinstance(part.data, list) and part.data and is_plain_text(part.data[0])):
+        if part.mode != "messages" or not is_plain_text(part.data):
             return
         call = self._run.models.by_id.get(part.data[0]["id"]) if self._run else None
         if call and not call.over:
@@ -146,12 +146,16 @@ class StreamAdapter:
             hand.drop()
 
     async def _give_all(self, hand: Hand, events: AsyncIterable[Any]) -> None:
-        try:
-            async for item in events:
-                await hand.give(self.feed(item))
-        except Exception as error:
-            await hand.give(self.finish(Outcome.of(error)))
-            raise
+        source = aiter(events)
+        while True:
+            try:
+                item = await anext(source)
+            except StopAsyncIteration:
+                break
+            except Exception as error:
+                await hand.give(self.finish(Outcome.of(error)))
+                raise
+            await hand.give(self.feed(item))
         await hand.give(self.finish())
 
     def _now(self, ts: float | None) -> float | None:

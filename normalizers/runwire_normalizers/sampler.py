@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from runwire_normalizers._merging import Pending, trimmed
+from runwire_normalizers._merging import Pending, collapsed, trimmed
 from runwire_normalizers.envelope import Envelope
 
 Profile = Literal["user", "debug"]
@@ -12,6 +12,9 @@ Emitter = Callable[[Envelope], object]
 
 # Nothing waits longer than this, whatever the limits: the promise that limits are checked against.
 FLUSH_SECONDS = 0.25
+# Pieces of one call that may wait side by side for a reader that does not read. More of them merge by channel or kind,
+# wherever they stood: their positions then agree with the unmerged stream only after the last of them.
+PIECES = 32
 
 
 class Cancellable(Protocol):
@@ -72,10 +75,11 @@ class EventSampler:
         self.limits = limits or Limits()
         self._clock = clock
         self._timer = timer
-        self._now = 0.0
+        self._now: float | None = None
         self._ready: list[Envelope | Pending] = []
         self._waiting: list[Pending] = []
-        self._open: dict[str, Pending] = {}
+        # The waiting pieces of each call, in their order; the last one may still grow.
+        self._pieces: dict[str, list[Pending]] = {}
         self._updated: dict[str, float] = {}
         self._armed: tuple[float, Cancellable] | None = None
 
@@ -83,7 +87,7 @@ class EventSampler:
     def due(self) -> float | None:
         """When the next envelope is due, by the clock; none when nothing waits."""
         if self._ready:
-            return self._now
+            return self._now or 0.0
         return min((pending.due for pending in self._waiting), default=None)
 
     def push(self, envelope: Envelope) -> None:
@@ -96,12 +100,14 @@ class EventSampler:
         else:
             self._seal()
             self._ready.append(envelope)
-        self._deliver()
+        self._emit_due()
+        self._arm()
 
     def tick(self) -> None:
         """Gives the emitter what has become due."""
         self._tell_time(None)
-        self._deliver()
+        self._emit_due()
+        self._arm()
 
     def take(self) -> list[Envelope]:
         """What is due, for a reader that asks."""
@@ -112,78 +118,114 @@ class EventSampler:
         """Everything, due or not; it goes to the emitter, where there is one, and is returned."""
         self._seal()
         found = self._taken()
-        self._emit(found)
+        self._disarm()
+        self._emit(list(found))
         return found
 
     def _push_mergeable(self, envelope: Envelope, timed: bool) -> None:
-        pending = self._open.get(envelope.call_id)
         if self.profile == "user" and envelope.type == "tool_update":
             envelope = trimmed(envelope, self.limits.log_text)
-        if pending and self._may_merge() and pending.add(envelope, self.limits.log_entries):
+        pieces = self._pieces.setdefault(envelope.call_id, [])
+        if pieces and self._may_merge() and pieces[-1].add(envelope, self.limits.log_entries):
             return
-        pending = self._open[envelope.call_id] = Pending(envelope, self._due(envelope, timed))
+        # What came later in a call is never due earlier.
+        due = max([self._due(envelope, timed), *(piece.due for piece in pieces[-1:])])
+        pending = Pending(envelope, due)
+        pieces.append(pending)
         self._waiting.append(pending)
+        if len(pieces) > PIECES and self.emitter is None and self._may_merge():
+            self._collapse(pieces)
 
     def _may_merge(self) -> bool:
         return self.profile == "user" or len(self._ready) + len(self._waiting) >= self.limits.backlog
 
+    def _collapse(self, pieces: list[Pending]) -> None:
+        """One piece for each channel and kind in place of many that took turns."""
+        gone = {id(piece) for piece in pieces}
+        first = next(place for place, piece in enumerate(self._waiting) if id(piece) in gone)
+        rest = [piece for piece in self._waiting if id(piece) not in gone]
+        pieces[:] = collapsed(pieces, self.limits.log_entries)
+        self._waiting = [*rest[:first], *pieces, *rest[first:]]
+
     def _due(self, envelope: Envelope, timed: bool) -> float:
+        now = self._now or 0.0
         if self.profile == "debug" or not timed:
-            return self._now
+            return now
         if envelope.type == "llm_token":
-            return self._now + self.limits.window
+            return now + self.limits.window
         last = self._updated.get(envelope.call_id)
-        return self._now if last is None else max(self._now, last + self.limits.update_interval)
+        return now if last is None else max(now, last + self.limits.update_interval)
 
     def _seal(self) -> None:
         """What comes next may overtake nothing, so nothing merges past this point."""
         self._ready += self._waiting
-        self._waiting, self._open = [], {}
-
-    def _deliver(self) -> None:
-        self._emit_due()
-        self._arm()
+        self._waiting, self._pieces = [], {}
 
     def _emit_due(self) -> None:
         if self.emitter:
             self._emit(self._taken())
 
     def _emit(self, envelopes: list[Envelope]) -> None:
-        if self.emitter:
-            for envelope in envelopes:
+        if not self.emitter:
+            return
+        while envelopes:
+            envelope = envelopes.pop(0)
+            try:
                 self.emitter(envelope)
+            except BaseException:
+                # The emitter has seen this one; what it has not seen yet stays.
+                self._ready[:0] = envelopes
+                raise
 
     def _taken(self) -> list[Envelope]:
-        due = [pending for pending in self._waiting if pending.due <= self._now]
+        now = self._now or 0.0
+        due = [pending for pending in self._waiting if pending.due <= now]
         if due:
-            self._waiting = [pending for pending in self._waiting if pending.due > self._now]
-            for pending in due:
-                if self._open.get(pending.call_id) is pending:
-                    del self._open[pending.call_id]
+            self._waiting = [pending for pending in self._waiting if pending.due > now]
+            for call_id in {pending.call_id for pending in due}:
+                self._pieces[call_id] = [piece for piece in self._pieces[call_id] if piece.due > now]
+                if not self._pieces[call_id]:
+                    del self._pieces[call_id]
         ready, self._ready = self._ready + due, []
         return [self._handed_out(entry) for entry in ready]
 
     def _handed_out(self, entry: Envelope | Pending) -> Envelope:
         envelope = entry if isinstance(entry, Envelope) else entry.envelope()
         if envelope.type == "tool_update":
-            self._updated[envelope.call_id] = self._now
-        elif envelope.type == "tool_end":
+            self._updated[envelope.call_id] = self._now or 0.0
+        elif envelope.type in ("tool_end", "subgraph_checkpoint"):
             self._updated.pop(envelope.call_id, None)
         return envelope
 
     def _tell_time(self, ts: float | None) -> bool:
         now = self._clock() if self._clock else ts
-        self._now = max(self._now, now) if now is not None else self._now
-        return now is not None
+        if now is None:
+            return False
+        if self._now is not None and now < self._now:
+            self._turn_back(now - self._now)
+        self._now = now
+        return True
+
+    def _turn_back(self, by: float) -> None:
+        """A clock that was set back makes nothing wait longer."""
+        for pending in self._waiting:
+            pending.due += by
+        self._updated = {call_id: at + by for call_id, at in self._updated.items()}
+        self._disarm()
 
     def _arm(self) -> None:
         """One timer at most, for the first that is due."""
         due = self.due if self.emitter else None
-        if self._timer is None or due is None or (self._armed and self._armed[0] <= due):
-            return
+        if due is None:
+            self._disarm()
+        elif self._timer and not (self._armed and self._armed[0] <= due):
+            self._disarm()
+            self._armed = (due, self._timer(max(0.0, due - (self._now or 0.0)), self._fire))
+
+    def _disarm(self) -> None:
         if self._armed:
             self._armed[1].cancel()
-        self._armed = (due, self._timer(max(0.0, due - self._now), self._fire))
+            self._armed = None
 
     def _fire(self) -> None:
         self._armed = None

@@ -2,6 +2,7 @@
 
 from runwire_normalizers._messages import messages_in
 from runwire_normalizers._run import Run
+from runwire_normalizers._state import as_values
 from runwire_normalizers.parts import StreamPart
 
 
@@ -30,7 +31,7 @@ def _end_subgraph(run: Run, namespace: tuple[str, ...], node: str) -> None:
 
 
 def read_values(run: Run, part: StreamPart) -> None:
-    values = dict(part.data)
+    values = dict(as_values(part.data))
     if "__interrupt__" in values:
         run.interrupt(part.namespace, list(values["__interrupt__"]))
     run.absorb_values(part.namespace, values)
