@@ -81,6 +81,8 @@ class CallView:
         # What a replay tells of the call again, until it has told all.
         self._again: CallView | None = None
         self._begun = False
+        # Where the next call that a replay tells stands among the calls under this one.
+        self.place = 0
 
     @property
     def text(self) -> str:

@@ -40,6 +40,8 @@ class RunView:
         call = self._calls.get(envelope.call_id)
         if call is None:
             call = self._met(envelope)
+        elif envelope.origin == "replay" and envelope.type in ("tool_start", "llm_start"):
+            self._met_again(call)
         if envelope.run_id and envelope.run_id not in self.run_ids[-1:]:
             self._learn_run(envelope.run_id)
         call.fold(envelope)
@@ -49,14 +51,23 @@ class RunView:
     def _met(self, envelope: Envelope) -> CallView:
         call = CallView(envelope.call_id, envelope.parent_id, "model" if envelope.type[:3] == "llm" else "tool")
         self.trace_id = self.trace_id or envelope.trace_id
-        self._place(call)
+        self._place(call, envelope.origin == "replay")
         return call
 
-    def _place(self, call: CallView) -> None:
+    def _met_again(self, call: CallView) -> None:
+        """A replay tells calls in their order: those that the view lacks stand after the last that it told."""
+        parent = self._calls.get(call.parent_id) if call.parent_id else None
+        if parent:
+            parent.place = parent.calls.index(call) + 1
+        call.place = 0
+
+    def _place(self, call: CallView, replayed: bool = False) -> None:
         self._calls[call.call_id] = call
         parent = self._calls.get(call.parent_id) if call.parent_id else None
         if parent:
-            parent.calls.append(call)
+            parent.place = parent.place if replayed else len(parent.calls)
+            parent.calls.insert(parent.place, call)
+            parent.place += 1
         elif call.parent_id is None and self.root is None:
             self.root = call
         else:
