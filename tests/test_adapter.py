@@ -5,7 +5,16 @@ import logging
 
 import pytest
 
-from runwire_normalizers import Continuation, Envelope, Outcome, StreamAdapter, conformance
+from runwire_normalizers import (
+    Continuation,
+    Envelope,
+    Outcome,
+    ServerSentEvent,
+    StreamAdapter,
+    StreamPart,
+    conformance,
+    read_part,
+)
 from runwire_normalizers.envelope import step
 from tests.feeding import envelopes, frames, told
 from tests.graphs import GRAPHS
@@ -295,3 +304,63 @@ def test_a_subgraph_that_was_cut_in_its_middle_is_cancelled_and_blamed_for_nothi
     found = told("cancel/cancelled.sse")
     assert not [e for e in found if e.type == "error"]
     assert {e.payload["status"] for e in found if e.type == "tool_end"} == {"cancelled"}
+
+
+def test_custom_data_that_is_told_often_is_told_each_time_and_remembered_in_bounds():
+    adapter = StreamAdapter(run_id="r")
+    for space in ((), ("node:1",)):
+        found = [e for _ in range(500) for e in adapter.feed(StreamPart("custom", space, {"status": "working"}))]
+        assert len([e for e in found if e.type == "tool_update"]) == 500
+    assert adapter._run is not None
+    assert len(adapter._run.customs) <= 32
+
+
+def test_an_inner_agents_data_that_its_tool_forwards_counts_once():
+    adapter = StreamAdapter(run_id="r")
+    adapter.feed(StreamPart("metadata", (), {"run_id": "r"}))
+    inner = [e for e in adapter.feed(StreamPart("custom", ("tools:1",), {"step": 1})) if e.type == "tool_update"]
+    forwarded = adapter.feed(StreamPart("custom", (), {"step": 1}))
+    assert (len(inner), forwarded) == (1, [])
+    assert len(adapter.feed(StreamPart("custom", (), {"step": 1}))) == 1
+
+
+@pytest.mark.parametrize("order", [range(400), range(399, -1, -1)])
+def test_results_of_many_parallel_tasks_are_in_the_order_of_the_tasks(order):
+    adapter = StreamAdapter(run_id="r")
+    for number in range(400):
+        task = {"id": f"t{number}", "name": "n", "input": None}
+        adapter.feed(StreamPart("tasks", (), task))
+    for number in order:
+        message = {"type": "human", "id": f"m{number}", "content": str(number)}
+        end = {"id": f"t{number}", "name": "n", "error": None, "result": {"messages": [message]}}
+        adapter.feed(StreamPart("tasks", (), end))
+    result = adapter.finish("success")[-1].payload["result"]
+    assert [message["content"] for message in result["messages"]] == [str(number) for number in range(400)]
+
+
+def test_a_success_in_which_the_run_itself_was_asked_something_waits():
+    adapter = StreamAdapter(run_id="r")
+    adapter.feed(StreamPart("tasks", (), {"id": "t", "name": "n", "input": None}))
+    asked = [{"id": "i", "value": "which?"}]
+    adapter.feed(StreamPart("tasks", (), {"id": "t", "name": "n", "error": None, "result": {}, "interrupts": asked}))
+    last = adapter.finish("success")[-1]
+    assert (last.type, last.payload["interrupts"]) == ("subgraph_checkpoint", asked)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'[{"content":"b","type":"AIMessageChunk","id":"m1"},{"x":' + b"[" * 300 + b"]" * 300 + b"}]",
+        b'x{"content":"b","type":"AIMessageChunk","id":"m1"},{"langgraph_node":"n"}]',
+        b'[{"content":"b","type":"AIMessageChunk","id":"m1"},{"langgraph_node":"n"},1]',
+        b'[{"content":"b","type":"AIMessageChunk","id":"m1"}]',
+        b'[{"content":"b","type":"AIMessageChunk","id":"m1","content":"a"},{"langgraph_node":"n"}]',
+        b'[{"content":"b","type":"AIMessageChunk","id":"m1-0"},{"langgraph_node":"n"}]',
+    ],
+)
+def test_an_odd_frame_reads_by_what_it_shares_with_others_as_when_it_is_parsed_whole(raw):
+    first = b'[{"content":"a","type":"AIMessageChunk","id":"m1"},{"langgraph_node":"n"}]'
+    whole, shared = StreamAdapter(run_id="r"), StreamAdapter(run_id="r")
+    for one in (first, raw, raw, first, raw.replace(b'"b"', b'"c"'), first):
+        frame = ServerSentEvent("messages", one)
+        assert shared.feed(frame) == whole.feed(read_part(frame))

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.types import Interrupt
 from pydantic import BaseModel, ValidationError
 
-from runwire_normalizers import outputs
+from runwire_normalizers import RunView, StreamAdapter, outputs
 from runwire_normalizers.outputs import (
     ChatOutput,
     ComputerUseOutput,
@@ -402,7 +402,7 @@ def test_a_registered_graph_is_known_by_the_id_that_the_server_gives_its_default
 
 SHAPES = [
     ({"messages": [], "planner_result": None}, PlanningOutput),
-    ({"planner_result": PLAN, "todos": [], "status": "x", "user_request": "y"}, PlanningOutput),
+    ({"planner_result": PLAN, "todos": [], "plan": []}, PlanningOutput),
     (IN_PROGRESS, ComputerUseOutput),
     (COMPLETED, ComputerUseOutput),
     ({"status": "x", "total_interactions": 1, "messages": [], "files": {}}, ComputerUseOutput),
@@ -697,3 +697,60 @@ def test_any_state_of_any_assistant_gives_an_output_that_comes_back_from_its_own
     assert isinstance(told["files"], dict)
     assert isinstance(told["usage"], dict)
     assert type(output).model_validate(told) == type(output).model_validate_json(line) == output
+
+
+def test_an_app_output_that_cannot_be_written_is_told_as_its_state_and_ends_no_stream(caplog):
+    @register_output("broken_writer")
+    class Broken(GraphOutput):
+        type: str = "broken"
+
+        def to_dict(self):
+            raise RuntimeError("no")
+
+    try:
+        adapter = StreamAdapter(label="broken_writer", run_id="r")
+        found = adapter.feed(("values", {"answer": 1})) + adapter.feed(("values", {"answer": 42}))
+        found += adapter.finish("success")
+    finally:
+        unregister_output("broken_writer")
+    assert found[-1].payload["result"]["values"] == {"answer": 42}
+    assert "cannot be written" in caplog.text
+
+
+def test_an_app_output_is_json_safe_and_scrubbed_and_has_the_common_fields_in_a_stream():
+    @register_output("odd_writer")
+    class Odd(GraphOutput):
+        type: str = "odd"
+
+        def to_dict(self):
+            return {"type": "odd", "big": 2**80, "apiKey": "k", "db_password": "p"}
+
+    try:
+        adapter = StreamAdapter(label="odd_writer", run_id="r")
+        found = adapter.feed(("values", {"answer": 1})) + adapter.finish("success")
+    finally:
+        unregister_output("odd_writer")
+    assert found[-1].payload["result"] == {
+        "type": "odd",
+        "big": str(2**80),
+        "apiKey": "[scrubbed]",
+        "db_password": "[scrubbed]",
+        "messages": [],
+        "files": {},
+        "usage": {},
+    }
+    assert RunView.of(found).status == "ok"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"messages": [], "planner_result": None, "answer": "42"},
+        {"status": "completed", "user_request": "x", "sources": [1]},
+        {"messages": [], "todos": [], "report": "x"},
+    ],
+)
+def test_an_unknown_graph_loses_no_state_to_a_shape(values):
+    output = normalize_output(None, values)
+    assert output.type == "generic"
+    assert {**output.to_dict()["values"], "messages": []} == {"messages": [], **values}

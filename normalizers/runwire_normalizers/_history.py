@@ -1,4 +1,4 @@
-"""History and state JSON as chains of snapshots, one chain for each graph of a thread."""
+"""History and state JSON as the snapshots of each graph of a thread, and the way of each run through them."""
 
 import ast
 import re
@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from runwire_normalizers._identity import Namespace
+from runwire_normalizers._state import as_values
 from runwire_normalizers.coerce import error_facts, json_safe
 
 REPR = re.compile(r"(?P<name>[A-Za-z_][\w.]*)\((?P<args>.*)\)", re.DOTALL)
@@ -53,17 +54,61 @@ class Snapshot:
     def interrupts(self) -> list[Any]:
         return [one for task in self.tasks for one in task.interrupts]
 
+    @property
+    def failed(self) -> bool:
+        """Whether a run ended here with a task that failed or was stopped, and nobody was asked."""
+        return not self.interrupts and any(task.error for task in self.tasks)
+
+    def goes_on(self, before: "Snapshot") -> bool:
+        """Whether another run made this one by taking up the tasks of the one before."""
+        return self.run_id != before.run_id and self.source not in ("input", "update", "fork")
+
 
 Chain = tuple[Snapshot, ...]
 
 
-def chains(histories: Mapping[str, Sequence[Any]], state: Any = None) -> dict[Namespace, Chain]:
-    """The snapshots of each namespace, oldest first, on the way to the newest one; other branches are left out."""
-    told: dict[str, list[Any]] = {namespace: list(history) for namespace, history in histories.items()}
-    for namespace, newest in _nested("", state):
-        if namespace == "" or not told.get(namespace):
-            told.setdefault(namespace, []).append(newest)
-    return {_path(namespace): chain for namespace, history in told.items() if (chain := _chain(history))}
+class Graph:
+    """All snapshots of one graph of a thread, and the way that each run took through them."""
+
+    def __init__(self, snapshots: Iterable[Snapshot]) -> None:
+        self.by_id: dict[str, Snapshot] = {}
+        for snapshot in snapshots:
+            # The state stands last: it repeats the newest snapshot, and knows less of its tasks.
+            self.by_id.setdefault(snapshot.id, snapshot)
+
+    def runs(self) -> list[str | None]:
+        """The runs that made snapshots, in their order. Checkpoint ids sort by time."""
+        made = sorted(one.id for one in self.by_id.values() if one.source != "update")
+        return list(dict.fromkeys(self.by_id[id].run_id for id in made))
+
+    def way(self, run_id: str | None) -> Chain:
+        """From the oldest snapshot to the last of this run; branches that it did not take are left out."""
+        own = [one.id for one in self.by_id.values() if one.run_id == run_id and one.source != "update"]
+        at, found = max(own, default=None), list[Snapshot]()
+        while at is not None and at in self.by_id and len(found) < len(self.by_id):
+            found.append(self.by_id[at])
+            at = found[-1].parent
+        return tuple(reversed(found))
+
+    def taken_up(self, snapshot: Snapshot) -> Snapshot | None:
+        """The snapshot with which another run went on from here, without an input and not as a fork."""
+        after = [one.id for one in self.by_id.values() if one.parent == snapshot.id and one.goes_on(snapshot)]
+        return self.by_id[max(after)] if after else None
+
+
+def graphs(histories: Mapping[str, Sequence[Any]], state: Any = None) -> dict[Namespace, Graph]:
+    """Every graph of the thread by its namespace, whatever namespace the server was asked for.
+
+    A graph that keeps its checkpoints over runs has one chain, which the server gives for each of its tasks.
+    """
+    told: dict[Namespace, list[Snapshot]] = {}
+    for asked, history in [*histories.items(), *((asked, [newest]) for asked, newest in _nested("", state))]:
+        for entry in _list(json_safe(history)):
+            snapshot = _snapshot(entry)
+            if snapshot is not None:
+                own = _dict(entry.get("checkpoint")).get("checkpoint_ns")
+                told.setdefault(_path(own if isinstance(own, str) else asked), []).append(snapshot)
+    return {namespace: Graph(snapshots) for namespace, snapshots in told.items()}
 
 
 def _path(namespace: str) -> Namespace:
@@ -75,63 +120,58 @@ def _nested(namespace: str, state: Any) -> Iterator[tuple[str, Any]]:
     if not isinstance(state, dict) or not state.get("checkpoint"):
         return
     yield namespace, state
-    for task in state.get("tasks") or ():
-        inner = task.get("state") if isinstance(task, dict) else None
+    for task in _list(state.get("tasks")):
+        inner = _dict(task).get("state")
         if isinstance(inner, dict):
-            own = (inner.get("checkpoint") or {}).get("checkpoint_ns")
-            yield from _nested(own or "|".join(filter(None, [namespace, f"{task['name']}:{task['id']}"])), inner)
+            yield from _nested(_inner_namespace(namespace, task), inner)
 
 
-def _chain(history: Iterable[Any]) -> Chain:
-    found: dict[str, Snapshot] = {}
-    for entry in history:
-        snapshot = _snapshot(json_safe(entry))
-        # The state stands last: it repeats the newest snapshot, and knows less of its tasks.
-        if snapshot is not None:
-            found.setdefault(snapshot.id, snapshot)
-    # Checkpoint ids sort by time: LangGraph itself finds the newest so.
-    at, chain = max(found, default=None), list[Snapshot]()
-    while at is not None and at in found:
-        chain.append(found.pop(at))
-        at = chain[-1].parent
-    return tuple(reversed(chain))
+def _inner_namespace(namespace: str, task: dict[str, Any]) -> str:
+    return "|".join(filter(None, [namespace, f"{task.get('name')}:{task.get('id')}"]))
 
 
 def _snapshot(entry: Any) -> Snapshot | None:
     if not isinstance(entry, dict):
         return None
-    checkpoint, metadata = entry.get("checkpoint") or {}, entry.get("metadata") or {}
+    checkpoint, metadata = _dict(entry.get("checkpoint")), _dict(entry.get("metadata"))
     id = checkpoint.get("checkpoint_id") or entry.get("checkpoint_id")
     if not isinstance(id, str):
         return None
-    parent = entry.get("parent_checkpoint") or {}
-    values, tasks = entry.get("values"), entry.get("tasks") or ()
+    parent = _dict(entry.get("parent_checkpoint")).get("checkpoint_id") or entry.get("parent_checkpoint_id")
+    tasks = [task for task in _list(entry.get("tasks")) if isinstance(task, dict)]
     return Snapshot(
         id,
-        parent.get("checkpoint_id") or entry.get("parent_checkpoint_id"),
-        metadata.get("run_id"),
-        metadata.get("source"),
-        values if isinstance(values, dict) else {},
-        tuple(_task(task) for task in tasks if isinstance(task, dict) and task.get("name") != "__start__"),
-        tuple(entry.get("next") or ()),
+        _text(parent),
+        _text(metadata.get("run_id")),
+        _text(metadata.get("source")),
+        as_values(entry.get("values")),
+        tuple(_task(task) for task in tasks if task.get("name") != "__start__"),
+        tuple(map(str, _list(entry.get("next")))),
         _seconds(entry.get("created_at")),
-        metadata | {"input": _input(tasks)},
+        metadata | {"input": next((task.get("result") for task in tasks if task.get("name") == "__start__"), None)},
     )
 
 
-def _input(tasks: Iterable[Any]) -> Any:
-    return next((task.get("result") for task in tasks if isinstance(task, dict) and task["name"] == "__start__"), None)
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _task(task: dict[str, Any]) -> TaskRecord:
-    path = task.get("path")
     return TaskRecord(
         str(task.get("id")),
         str(task.get("name")),
-        tuple(path) if isinstance(path, list) else (),
+        tuple(_list(task.get("path"))),
         task.get("result"),
         _error(task.get("error")),
-        list(task.get("interrupts") or ()),
+        _list(task.get("interrupts")),
     )
 
 
@@ -166,9 +206,9 @@ def inner_namespaces(namespace: str, history: Iterable[Any]) -> list[str]:
     task may have one. A graph that is invoked again in one task has `|1`, `|2` and so on after it.
     """
     found: dict[str, None] = {}
-    for entry in history:
-        for task in (json_safe(entry) or {}).get("tasks") or ():
-            if task.get("name") != "__start__":
-                told = (task.get("checkpoint") or {}).get("checkpoint_ns")
-                found[told or "|".join(filter(None, [namespace, f"{task['name']}:{task['id']}"]))] = None
+    for entry in _list(json_safe(list(history))):
+        for task in _list(_dict(entry).get("tasks")):
+            if isinstance(task, dict) and task.get("name") != "__start__":
+                told = _dict(task.get("checkpoint")).get("checkpoint_ns")
+                found[_text(told) or _inner_namespace(namespace, task)] = None
     return list(found)

@@ -63,7 +63,8 @@ def text_of(message: dict[str, Any]) -> str:
 
 def tool_calls(message: dict[str, Any]) -> list[dict[str, Any]]:
     """The tool calls that a whole message asks for; those without id or name ask for nothing."""
-    calls = message.get("tool_calls") or []
+    asked = message.get("tool_calls")
+    calls = asked if isinstance(asked, list) else []
     return [call for call in calls if isinstance(call, dict) and _named(call.get("id")) and _named(call.get("name"))]
 
 

@@ -199,12 +199,22 @@ class Run:
             id, kind = message.get("id"), kind_of(message)
             if id and id in graph.known and kind in AI_TYPES | TOOL_TYPES:
                 continue
+            handed_up = bool(id) and self._known_inside(namespace, str(id))
             if id:
                 graph.known.add(id)
-            if kind in AI_TYPES:
+            if kind in AI_TYPES and not handed_up:
                 self._spoken(namespace, message, node, task)
             elif kind in TOOL_TYPES:
                 self.tools.answer(namespace, message, node)
+
+    def _known_inside(self, namespace: Namespace, id: str) -> bool:
+        """Whether a graph inside this one had the message before the run, and hands it up now."""
+        if id in self.models.by_id or canonical(id) in self.models.by_id:
+            return False
+        size = len(namespace)
+        return any(
+            id in graph.known for space, graph in self.graphs.items() if len(space) > size and space[:size] == namespace
+        )
 
     def _spoken(self, namespace: Namespace, message: dict[str, Any], node: str | None, task: Task | None) -> None:
         id, asked = message.get("id"), tool_calls(message)

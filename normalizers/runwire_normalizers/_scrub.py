@@ -11,9 +11,21 @@ SECRET_NAMES = frozenset(
     """
     api_key apikey x_api_key openai_api_key anthropic_api_key langsmith_api_key authorization proxy_authorization
     cookie set_cookie password passwd secret client_secret private_key access_token refresh_token id_token auth_token
-    bearer_token session_token x_auth_token x_auth_scheme configurable
+    bearer_token session_token x_auth_token x_auth_scheme configurable credentials
     """.split()
 )
+# A bare `token` is left alone: it is more often a piece of text than a key.
+SECRET_ENDS = (
+    "_password",
+    "_passwd",
+    "_secret",
+    "_api_key",
+    "_access_key",
+    "_private_key",
+    "_access_token",
+    "_credentials",
+)
+HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 REQUEST_NAMES = frozenset("config parent_config headers langgraph_request_id".split())
 SECRET_TEXT = re.compile(
     r"""(?isx)
@@ -50,8 +62,8 @@ def scrub_raw(value: Any, depth: int = 0) -> Any:
 
 
 def is_secret(name: str) -> bool:
-    folded = name.lower().replace("-", "_")
-    return folded in SECRET_NAMES or folded.startswith("langgraph_auth")
+    folded = HUMPS.sub("_", name).lower().replace("-", "_")
+    return folded in SECRET_NAMES or folded.startswith("langgraph_auth") or folded.endswith(SECRET_ENDS)
 
 
 def _masked(match: re.Match[str]) -> str:

@@ -70,7 +70,7 @@ class Tasks:
         while len(base) > 1 and base[-1].isdigit():
             base = base[:-1]
         name, _, id = base[-1].rpartition(":")
-        parent, task = self.owner(base[:-1]), self.by_id.get(id)
+        parent, task = self.owner(base[:-1]), self.by_id.get(id) or self._lasting(base)
         if task is None and self.by_id:
             text = f"nothing announced the namespace {'|'.join(namespace)}"
             self.run.warn("unannounced", text, {"namespace": list(namespace), "data": self.run.data}, parent)
@@ -84,6 +84,11 @@ class Tasks:
         if task:
             task.inner.append(call)
         return call
+
+    def _lasting(self, namespace: Namespace) -> Task | None:
+        """The task of a graph that keeps its checkpoints over runs, whose namespace names the node alone."""
+        found = [task for task in self.open_in(namespace[:-1]) if task.name == namespace[-1]]
+        return found[0] if len(found) == 1 else None
 
     def _open(self, call_id: str, parent: Call, name: str, task: Task | None) -> Call:
         call = Call(call_id, "subgraph", parent, name, name, parent.agent)

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from runwire_normalizers._history import Chain, Snapshot, chains, inner_namespaces
-from runwire_normalizers._identity import Namespace
+from runwire_normalizers._history import Chain, Graph, Snapshot, graphs, inner_namespaces
 from runwire_normalizers._retelling import Retelling
 from runwire_normalizers.adapter import StreamAdapter
 from runwire_normalizers.continuation import Continuation
@@ -32,28 +31,30 @@ def replay(
     histories: Mapping[str, Sequence[Any]],
     state: Any = None,
     *,
-    outcomes: Mapping[str, Outcome] | None = None,
+    outcomes: Mapping[str, Outcome | None] | None = None,
     trace_id: str | None = None,
     label: str | None = None,
 ) -> list[ReplayedRun]:
     """The runs of a thread, oldest first, from the history of every namespace (`""` is the thread's own graph).
 
-    `state` is the thread's state, with its subgraphs' states where it waits. `outcomes` tell by run id how runs ended:
-    history itself does not tell a run that was cancelled from one that stopped at a breakpoint. `trace_id` is for a
-    history that begins in a resumed run; without it, such a run's own id is the trace.
+    `state` is the thread's state, with its subgraphs' states where it waits. `outcomes` tell by run id how runs ended,
+    which history shows only in part; a run whose outcome is None is still going, and its calls stay open. `trace_id` is
+    for a history that begins in a resumed run; without it, such a run's own id is the trace.
     """
-    told = chains(histories, state)
+    told, known = graphs(histories, state), outcomes or {}
     found: list[ReplayedRun] = []
-    before: Continuation | None = None
-    for span in _spans(told.get((), ())):
-        outcome = _outcome(span, (outcomes or {}).get(span.run_id or ""))
-        resumed = before if span.resumes and before and not before.over else None
+    before: dict[str | None, Continuation] = {}
+    for span in _spans(told[()]) if () in told else ():
+        outcome = _outcome(span, known[span.run_id]) if span.run_id in known else _outcome(span, _shown(span))
+        earlier = before.get(span.begins.run_id) if span.begins and span.resumes else None
+        resumed = earlier if earlier and not earlier.over else None
         trace = None if resumed else (trace_id if span.gap and not found else None) or span.run_id
         adapter = StreamAdapter(trace_id=trace, run_id=span.run_id, label=label, input=span.input, resumed_from=resumed)
         adapter.origin = "replay"
-        envelopes = tuple(_envelopes(adapter, told, span, outcome))
-        before = adapter.continuation()
-        found.append(ReplayedRun(before.trace_id, span.run_id, resumed is not None, envelopes))
+        asked = _asked(known.get(span.run_id)) if span.run_id in known else None
+        envelopes = tuple(_envelopes(adapter, Retelling(told, span.run_id, asked), span, outcome))
+        before[span.run_id] = adapter.continuation()
+        found.append(ReplayedRun(before[span.run_id].trace_id, span.run_id, resumed is not None, envelopes))
     return found
 
 
@@ -61,69 +62,77 @@ def replay(
 class _Span:
     """What the thread's own graph keeps of one run."""
 
-    run_id: str | None
+    run_id: Any
     resumes: bool
     gap: bool
     input: Any
     snapshots: Chain
-    # The snapshot from which a resumed run goes on, and the one with which another run goes on from here.
+    # The snapshot that a resumed run took up, and the one with which another run took up this one's last.
     begins: Snapshot | None
     goes_on: Snapshot | None
 
 
-def _spans(chain: Chain) -> Iterator[_Span]:
-    own = [place for place, snapshot in enumerate(chain) if snapshot.source != "update"]
-    starts = [n for n, place in enumerate(own) if n == 0 or _begins(chain[own[n - 1]], chain[place])]
-    for number, start in enumerate(starts):
-        end = starts[number + 1] if number + 1 < len(starts) else len(own)
-        places = own[start:end]
-        first = chain[places[0]]
-        begins = chain[places[0] - 1] if places[0] and first.source != "input" else None
-        after = chain[own[end]] if end < len(own) else None
+def _spans(graph: Graph) -> Iterator[_Span]:
+    for run_id in graph.runs():
+        way = graph.way(run_id)
+        own = tuple(one for one in way if one.run_id == run_id and one.source != "update")
+        first = own[0]
+        begins = graph.by_id.get(first.parent or "") if first.source not in ("input", "fork") else None
         yield _Span(
-            first.run_id,
-            begins is not None and bool(begins.next),
-            begins is None and first.parent is not None and first.source != "input",
+            run_id,
+            begins is not None and _waits(graph, begins),
+            begins is None and first.parent is not None and first.source not in ("input", "fork"),
             first.metadata["input"] if first.source == "input" else None,
-            tuple(chain[place] for place in places),
+            own,
             begins,
-            after if after and after.source != "input" and chain[places[-1]].next else None,
+            graph.taken_up(own[-1]) if own[-1].next else None,
         )
 
 
-def _begins(before: Snapshot, snapshot: Snapshot) -> bool:
-    return snapshot.source == "input" or snapshot.run_id != before.run_id
+def _waits(graph: Graph, snapshot: Snapshot) -> bool:
+    """Whether a run stopped here to be resumed: the last that it made, with tasks to do, and no failure."""
+    last = graph.way(snapshot.run_id)[-1:]
+    return last == (snapshot,) and bool(snapshot.next) and not snapshot.failed
 
 
-def _outcome(span: _Span, known: Outcome | None) -> Outcome:
-    """How the run ended: as the caller knows, else as its last snapshot shows."""
+def _asked(outcome: Outcome | None) -> frozenset[str] | None:
+    """The ids of what the run asked, where the caller knows them: history keeps only what was asked last."""
+    if outcome is None or outcome.status != "interrupted" or not outcome.interrupts:
+        return None
+    return frozenset(one["id"] for one in outcome.safe_interrupts() if isinstance(one, dict) and "id" in one)
+
+
+def _outcome(span: _Span, outcome: Outcome | None) -> Outcome | None:
+    """What is known of the end, completed by what the last snapshot keeps."""
+    if outcome is None:
+        return None
     last = span.snapshots[-1]
-    outcome = known or _shown(span, last)
     if outcome.status == "interrupted" and not outcome.interrupts:
         outcome = replace(outcome, interrupts=tuple(last.interrupts))
     return outcome if outcome.values is not None else replace(outcome, values=last.values)
 
 
-def _shown(span: _Span, last: Snapshot) -> Outcome:
-    if span.goes_on or last.interrupts:
+def _shown(span: _Span) -> Outcome:
+    """How the run ended, as its last snapshot shows; one with nothing left to do reads as a success."""
+    last = span.snapshots[-1]
+    if last.interrupts:
         return Outcome("interrupted")
-    unanswered = [task for task in last.tasks if task.result is None]
-    errors = [task.error for task in unanswered if task.error and not task.cancelled]
+    ended = [task for task in last.tasks if task.error and (span.goes_on or task.result is None)]
+    errors = [task.error for task in ended if not task.cancelled]
     if errors:
         return Outcome("error", errors[0])
-    if any(task.cancelled for task in unanswered):
+    if ended:
         return Outcome("cancelled")
     return Outcome("interrupted") if last.next else Outcome("success")
 
 
-def _envelopes(
-    adapter: StreamAdapter, told: Mapping[Namespace, Chain], span: _Span, outcome: Outcome
-) -> Iterator[Envelope]:
+def _envelopes(adapter: StreamAdapter, told: Retelling, span: _Span, outcome: Outcome | None) -> Iterator[Envelope]:
     first = span.snapshots[0]
     ts = span.begins.ts if span.begins and span.resumes else first.ts
     yield from adapter.feed(StreamPart("metadata", (), {**first.metadata, "run_id": span.run_id}), ts)
     if span.gap:
         yield from adapter.warn("gap", GAP, {"checkpoint_id": first.id}, ts)
-    for part, at in Retelling(told, span.run_id).graph(()):
+    for part, at in told.graph(()):
         yield from adapter.feed(part, at)
-    yield from adapter.finish(outcome, span.snapshots[-1].ts)
+    if outcome is not None:
+        yield from adapter.finish(outcome, span.snapshots[-1].ts)

@@ -56,7 +56,9 @@ class ComputerUseOutput(GraphOutput):
 
     @classmethod
     def fits(cls, values: dict[str, Any]) -> bool:
-        return "status" in values and not TELLING.isdisjoint(values)
+        """Of an unknown graph no other state may be lost."""
+        known = {"messages", "files", "execution_time_seconds", *cls.model_fields, *ExecutionDetails.model_fields}
+        return "status" in values and not TELLING.isdisjoint(values) and values.keys() <= known
 
 
 def _reason(interrupts: tuple[Any, ...]) -> str | None:

@@ -6,6 +6,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from runwire_normalizers.outputs.base import GraphOutput, OutputState
 
+KNOWN = frozenset({"messages", "files", "planner_result", "plan", "todos"})
+
 
 class PlannerResult(BaseModel):
     """What the planner decided; `next_task` is an index into `plan`."""
@@ -34,4 +36,5 @@ class PlanningOutput(GraphOutput):
 
     @classmethod
     def fits(cls, values: dict[str, Any]) -> bool:
-        return "planner_result" in values
+        """Of an unknown graph no other state may be lost; the plan and the todos are told beside the result."""
+        return "planner_result" in values and values.keys() <= KNOWN
