@@ -7,7 +7,7 @@ BENCH := .venv-bench
 CANDIDATES := $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check bench goldens record schema clean
+.PHONY: help setup test check bench chaos goldens record schema clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ check: $(STAMP) ## lint, formatting and strict types
 
 bench: $(BENCH)/.stamp ## measure against the peers and write benchmarks/results.md (ARGS="--quick" for a look)
 	@$(BENCH)/bin/python -m benchmarks $(ARGS)
+
+chaos: $(STAMP) ## cut the connections of real runs at hundreds of places and compare (about ten minutes)
+	@$(BIN)/python -m tests.chaos $(ARGS)
 
 goldens: $(STAMP) ## write the golden envelopes anew
 	@$(BIN)/python -m tests.goldens

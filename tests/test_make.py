@@ -7,7 +7,7 @@ import subprocess
 from tests.rooms import ROOT
 
 OUTER_MAKE = ("MAKE", "MFLAGS", "ARGS", "VENV", "PYTHON")
-TARGETS = ["help", "setup", "test", "check", "bench", "goldens", "record", "schema", "clean"]
+TARGETS = ["help", "setup", "test", "check", "bench", "chaos", "goldens", "record", "schema", "clean"]
 
 
 def make(*args):

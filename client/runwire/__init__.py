@@ -1,5 +1,22 @@
-"""The front door: what an app needs of runwire's core."""
+"""The front door: the clients, what they raise, and what an app needs of runwire's core."""
 
+from runwire._config import Retry, WireLimits
+from runwire._tasks import AsyncRun
+from runwire._threads import Run
+from runwire.client import AsyncClient, Client
+from runwire.errors import (
+    ConfigError,
+    ConnectionLost,
+    NotFound,
+    ProtocolError,
+    Refused,
+    RunCancelled,
+    RunFailed,
+    RunInterrupted,
+    RunTimeout,
+    RunwireError,
+    ServerError,
+)
 from runwire_normalizers import (
     CallRecord,
     CallView,
@@ -42,10 +59,15 @@ from runwire_normalizers import (
 )
 
 __all__ = [
+    "AsyncClient",
+    "AsyncRun",
     "CallRecord",
     "CallView",
     "ChatOutput",
+    "Client",
     "ComputerUseOutput",
+    "ConfigError",
+    "ConnectionLost",
     "Continuation",
     "DeepAgentOutput",
     "Envelope",
@@ -57,19 +79,31 @@ __all__ = [
     "GenericOutput",
     "GraphOutput",
     "Limits",
+    "NotFound",
     "Outcome",
     "OutputState",
     "PlannerResult",
     "PlanningOutput",
+    "ProtocolError",
+    "Refused",
     "ReplayedRun",
+    "Retry",
+    "Run",
+    "RunCancelled",
+    "RunFailed",
+    "RunInterrupted",
+    "RunTimeout",
     "RunView",
+    "RunwireError",
     "SSEDecoder",
+    "ServerError",
     "ServerSentEvent",
     "StreamAdapter",
     "StreamPart",
     "TablePayload",
     "TextPayload",
     "ToolResultPayload",
+    "WireLimits",
     "coerce_to_dict",
     "conformance",
     "inner_namespaces",

@@ -8,6 +8,7 @@ from runwire_normalizers._chunks import ChunkReader
 from runwire_normalizers._frames import FrameReader, is_plain_text
 from runwire_normalizers._identity import trace_of
 from runwire_normalizers._run import Run
+from runwire_normalizers._wholeness import is_whole, lacks
 from runwire_normalizers.coerce import json_safe
 from runwire_normalizers.continuation import Continuation
 from runwire_normalizers.envelope import Envelope, Origin
@@ -46,8 +47,6 @@ class StreamAdapter:
         timer: Timer | None = None,
         long_open: float | None = LONG_OPEN,
     ) -> None:
-        if resumed_from and resumed_from.over:
-            raise ValueError(f"the run of trace {resumed_from.trace_id} has ended, so nothing can resume it")
         self.emitter = emitter
         self.profile = profile
         self.origin: Origin = "live"
@@ -56,7 +55,7 @@ class StreamAdapter:
         self._input = input
         self._meta = meta
         self._mode = mode
-        self._resumed_from = resumed_from
+        self._resumed_from: Continuation | None = None
         self._completion = completion
         self._clock = clock
         self._timer = timer
@@ -65,6 +64,25 @@ class StreamAdapter:
         self._finished = False
         self._frames = FrameReader()
         self._chunks = ChunkReader()
+        if resumed_from:
+            self.resume_from(resumed_from)
+
+    @property
+    def label(self) -> str | None:
+        """The name of the root, as the caller gave it."""
+        return self._label
+
+    def introduce(self, label: str | None, input: Any) -> None:
+        """The name and the input of a run that somebody else started, told before its first part is fed."""
+        self._label, self._input = self._label or label, input if self._input is None else self._input
+
+    def resume_from(self, before: Continuation) -> None:
+        """What the run continues, told before its first part is fed."""
+        if before.over:
+            raise ValueError(f"the run of trace {before.trace_id} has ended, so nothing can resume it")
+        if self._run is not None:
+            raise ValueError("the run has begun already, so it is too late to say what it resumes")
+        self._resumed_from = before
 
     @property
     def trace_id(self) -> str | None:
@@ -116,6 +134,14 @@ class StreamAdapter:
             self._finished = True
             run.ending.finish(Outcome.read(outcome))
         return run.calls.taken()
+
+    def is_whole(self, outcome: Outcome) -> bool:
+        """Whether the frames fed so far can lack nothing of a run that ended so; ask before `finish`."""
+        return self._run is not None and is_whole(self._run, outcome)
+
+    def lacks(self, outcome: Outcome) -> bool:
+        """Whether the frames fed so far surely lack something of a run that ended so; ask before `finish`."""
+        return self._run is None or lacks(self._run, outcome)
 
     def warn(self, code: str, message: str, raw: Any = None, ts: float | None = None) -> list[Envelope]:
         """A warning of what the caller knows and no frame tells, such as a `gap`; nothing once the run has ended."""

@@ -12,7 +12,7 @@ from runwire_normalizers.envelope import Envelope
 from runwire_normalizers.outcome import Outcome
 from runwire_normalizers.parts import StreamPart
 
-__all__ = ["ReplayedRun", "inner_namespaces", "replay"]
+__all__ = ["ReplayedRun", "inner_namespaces", "replay", "retell"]
 
 GAP = "the history begins in the middle of the run: what came before it is lost"
 
@@ -56,6 +56,13 @@ def replay(
         before[span.run_id] = adapter.continuation()
         found.append(ReplayedRun(before[span.run_id].trace_id, span.run_id, resumed is not None, envelopes))
     return found
+
+
+def retell(histories: Mapping[str, Sequence[Any]], state: Any, run_id: str) -> list[tuple[StreamPart, float | None]]:
+    """What history keeps of one run, as parts with their times, for an adapter that has seen only some of it."""
+    told = graphs(histories, state)
+    known = () in told and run_id in told[()].runs()
+    return list(Retelling(told, run_id).graph(())) if known else []
 
 
 @dataclass(frozen=True)
