@@ -195,7 +195,7 @@ def later(log: list[ServerSentEvent], cursor: str) -> list[ServerSentEvent]:
 
 def connection(seam: Seam, frames: list[ServerSentEvent]) -> tuple[list[ServerSentEvent], bool]:
     """What is delivered over one connection, and whether the run must be joined again to know more."""
-    told = []
+    told: list[ServerSentEvent] = []
     for frame in frames:
         verdict = seam.accept(frame)
         if verdict == "again":

@@ -37,15 +37,18 @@ class Seam:
         self._settled: str | None = None
         self._skip = 0
         self._fresh: Counter[Mark] = Counter()
+        self._repeated: Counter[Mark] = Counter()
         self._doubling = False
+        self._is_first = False
         self._doubts = DOUBTS
         self._number: int | None = None
         self._step: int | None = None
 
     def resumed(self) -> None:
         """A new connection was opened at the cursor."""
-        self._resumed, self._doubling, self._skip = True, False, 0
-        self._expected, self._fresh, self._settled = list(self._group), Counter(), self._last_id
+        self._resumed, self._doubling, self._skip, self._is_first = True, False, 0, True
+        self._expected, self._settled = list(self._group), self._last_id
+        self._fresh, self._repeated = Counter(), Counter()
 
     def accept(self, frame: ServerSentEvent) -> Verdict:
         """Whether a frame is new; "again" means that the run must be joined anew to know."""
@@ -55,8 +58,10 @@ class Seam:
             verdict = self._on_resumed(mark)
             if verdict != "deliver":
                 return verdict
-        if id is not None and self._is_hole(id):
+        # An end that is all that is left after a rejoin is the end, whatever its number.
+        if id is not None and not (frame.event == "end" and self._is_first) and self._is_hole(id):
             return "again"
+        self._is_first = False
         # Errors are not kept by servers: they come once, and no replay has them.
         if frame.event != "error":
             self._note(id, mark)
@@ -90,11 +95,14 @@ class Seam:
         return "deliver"
 
     def _twice(self, mark: Mark) -> Verdict:
-        if mark[0] != self._last_id:
+        if mark[0] != self._last_id or (self._doubling and self._repeated[mark] < self._fresh[mark]):
             self._doubling = True
+            self._repeated[mark] += 1
             return "drop"
         if self._doubling:
-            return "drop"
+            # One more than came before: it is new, though it looks the same.
+            self._fresh[mark] += 1
+            return "deliver"
         if self._doubts:
             self._doubts -= 1
             return "again"

@@ -10,7 +10,7 @@ import httpx
 from runwire._effects import Effect, Give, Open, Read, Reply, Send, TransportFailed, Wait
 from runwire._handle import Handle
 from runwire._threads import answer_piece
-from runwire._wire import headers_of, reply_of, request_options, was_sent
+from runwire._wire import Answer, headers_of, request_options, was_sent
 from runwire_normalizers import Envelope, GraphOutput
 
 
@@ -84,8 +84,9 @@ class AsyncRun(Handle):
                     raise self._failure
                 return None
             self._change.clear()
+            patience = self._patience()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._change.wait(), self._patience())
+                await asyncio.wait_for(self._change.wait(), patience)
 
     # the task
 
@@ -129,7 +130,11 @@ class AsyncRun(Handle):
 
     async def _send(self, effect: Send) -> Reply:
         try:
-            return reply_of(await self._http.request(effect.method, effect.path, **request_options(effect)))
+            async with self._http.stream(effect.method, effect.path, **request_options(effect)) as response:
+                answer = Answer(response, self._watch.limits)
+                async for chunk in response.aiter_raw():
+                    answer.feed(chunk)
+                return answer.reply()
         except httpx.HTTPError as error:
             raise TransportFailed(f"{type(error).__name__}: {error}", was_sent(error)) from error
 
@@ -139,8 +144,10 @@ class AsyncRun(Handle):
             request = self._http.build_request(effect.method, effect.path, **request_options(effect))
             response = self._response = await self._http.send(request, stream=True)
             if response.status_code >= 300:
-                await response.aread()
-                return reply_of(response)
+                answer = Answer(response, self._watch.limits)
+                async for chunk in response.aiter_raw():
+                    answer.feed(chunk)
+                return answer.reply()
         except httpx.HTTPError as error:
             raise TransportFailed(f"{type(error).__name__}: {error}", was_sent(error)) from error
         self._chunks = response.aiter_raw()

@@ -10,7 +10,7 @@ import httpx
 
 from runwire._effects import Effect, Give, Open, Read, Reply, Send, TransportFailed, Wait
 from runwire._handle import Handle
-from runwire._wire import headers_of, reply_of, request_options, was_sent
+from runwire._wire import Answer, headers_of, request_options, was_sent
 from runwire_normalizers import Envelope, GraphOutput
 
 JOIN_SECONDS = 10.0
@@ -133,7 +133,11 @@ class Run(Handle):
 
     def _send(self, effect: Send) -> Reply:
         try:
-            return reply_of(self._http.request(effect.method, effect.path, **request_options(effect)))
+            with self._http.stream(effect.method, effect.path, **request_options(effect)) as response:
+                answer = Answer(response, self._watch.limits)
+                for chunk in response.iter_raw():
+                    answer.feed(chunk)
+                return answer.reply()
         except httpx.HTTPError as error:
             raise TransportFailed(f"{type(error).__name__}: {error}", was_sent(error)) from error
 
@@ -143,8 +147,10 @@ class Run(Handle):
             request = self._http.build_request(effect.method, effect.path, **request_options(effect))
             response = self._response = self._http.send(request, stream=True)
             if response.status_code >= 300:
-                response.read()
-                return reply_of(response)
+                answer = Answer(response, self._watch.limits)
+                for chunk in response.iter_raw():
+                    answer.feed(chunk)
+                return answer.reply()
         except httpx.HTTPError as error:
             raise TransportFailed(f"{type(error).__name__}: {error}", was_sent(error)) from error
         self._chunks = response.iter_raw()

@@ -29,7 +29,10 @@ log = logging.getLogger("runwire")
 Flow = Generator[Effect, Any, Any]
 RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 GOING = frozenset({"pending", "running"})
-LOCATION = re.compile(r"/runs/([^/?#]+)")
+LOCATION = re.compile(r"/runs/([^/]+)")
+# What may stand in a path without changing it.
+RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,199}")
+STATUSES = frozenset({"pending", "running", "success", "error", "timeout", "interrupted"})
 STAMP = re.compile(r"(\d{13})-\d+$")
 HISTORY_LIMIT = 1000
 GAP = "the server's log no longer has all of the run: the rest is told from its history"
@@ -50,6 +53,7 @@ class Watch:
         retry: Retry,
         clock: Callable[[], float],
         chance: Callable[[], float],
+        scrub: Callable[[str], str] = str,
     ) -> None:
         self.adapter = adapter
         self.thread_id = thread_id
@@ -59,10 +63,11 @@ class Watch:
         # Whether a resumed run must first learn from history what was before it.
         self.prior = False
         self._body = body
-        self._limits = limits
+        self.limits = limits
         self._retry = retry
         self._clock = clock
         self._chance = chance
+        self._scrub = scrub
         self._seam = Seam(limits.id)
         self._decoder = SSEDecoder()
         self._pending = 0
@@ -161,7 +166,8 @@ class Watch:
 
     def _locate(self, reply: Reply) -> None:
         for name in ("content-location", "location"):
-            if match := LOCATION.search(reply.headers.get(name, "")):
+            match = LOCATION.search(reply.headers.get(name, ""))
+            if match and RUN_ID.fullmatch(match[1]):
                 self.run_id = match[1]
                 return
 
@@ -182,6 +188,7 @@ class Watch:
 
     def _read(self) -> Generator[Effect, Any, bool]:
         """To the end of the connection; whether it broke off, so that the rest must be asked for."""
+        spoke = self._clock()
         while not self._gone:
             try:
                 chunk = cast("bytes | None", (yield Read()))
@@ -192,8 +199,16 @@ class Watch:
                 return self._decoder.unfinished
             frames = self._decoder.feed(chunk)
             self._pending = 0 if frames else self._pending + len(chunk)
-            if self._pending > min(self._limits.frame, self._limits.line):
-                raise ProtocolError(f"a frame is longer than {self._limits.frame:,} bytes", **self.where)
+            if self._pending > min(self.limits.frame, self.limits.line):
+                raise ProtocolError(f"a frame is longer than {self.limits.frame:,} bytes", **self.where)
+            if frames:
+                spoke = self._clock()
+            elif self._clock() - spoke > self.limits.silence and not self._decoder.unfinished:
+                # A connection that only keeps itself alive may do so for a run that is over.
+                spoke = self._clock()
+                known = yield from self._ask_run()
+                if known is None or known.get("status") not in GOING:
+                    return False
             told, verdict = self._told(frames)
             if told:
                 yield Give(told)
@@ -204,8 +219,8 @@ class Watch:
     def _told(self, frames: list[ServerSentEvent]) -> tuple[list[Envelope], str]:
         told: list[Envelope] = []
         for frame in frames:
-            if len(frame.raw) > self._limits.frame:
-                raise ProtocolError(f"a frame is longer than {self._limits.frame:,} bytes", **self.where)
+            if len(frame.raw) > self.limits.frame:
+                raise ProtocolError(f"a frame is longer than {self.limits.frame:,} bytes", **self.where)
             verdict = self._seam.accept(frame)
             if verdict == "again":
                 return told, "again"
@@ -219,7 +234,8 @@ class Watch:
         """Errors that are the server's and not the run's: a join of a run that is no longer there."""
         if frame.event == "metadata" and self.run_id is None:
             told = _parsed(frame.raw)
-            self.run_id = told.get("run_id") if isinstance(told, dict) else None
+            named = told.get("run_id") if isinstance(told, dict) else None
+            self.run_id = named if isinstance(named, str) and RUN_ID.fullmatch(named) else None
         if frame.event != "error":
             return False
         told = _parsed(frame.raw)
@@ -264,8 +280,12 @@ class Watch:
         if self.run_id is None:
             raise ProtocolError("the server did not say which run it started", **self.where)
         reply = yield from self._send(Send("GET", f"/threads/{self.thread_id}/runs/{self.run_id}"), missing=True)
-        known = _json(reply) if reply.status != 404 else None
-        return known if isinstance(known, dict) else None
+        if reply.status == 404:
+            return None
+        known = _json(reply)
+        if not isinstance(known, dict) or known.get("status") not in STATUSES:
+            raise ProtocolError("the server's record of the run is none that this client knows", **self.where)
+        return known
 
     def _ask_outcome(self, known: dict[str, Any] | None) -> Generator[Effect, Any, Outcome]:
         """How the run really ended."""
@@ -277,7 +297,9 @@ class Watch:
             case "timeout":
                 return Outcome("timeout")
             case "interrupted":
-                return Outcome("cancelled")
+                # Some servers say so of a run that waits for a person, too.
+                outcome = yield from self._ask_state()
+                return outcome if outcome.interrupts else Outcome("cancelled")
             case _:
                 return (yield from self._ask_state())
 
@@ -326,7 +348,7 @@ class Watch:
             if reply.status in RETRIED:
                 yield from self._pause(self._refusal(reply), reply)
                 continue
-            if reply.status >= 400 and not (missing and reply.status in (404, 405, 422)):
+            if reply.status >= 300 and not (missing and reply.status in (404, 405, 422)):
                 raise self._refusal(reply)
             return reply
 
@@ -352,7 +374,7 @@ class Watch:
     def _refusal(self, reply: Reply) -> ServerError:
         told = _json(reply)
         detail = told.get("detail") or told.get("message") or told.get("error") if isinstance(told, dict) else None
-        text = f"the server answered {reply.status}" + (f": {str(detail)[:500]}" if detail else "")
+        text = f"the server answered {reply.status}" + (f": {self._scrub(str(detail)[:500])}" if detail else "")
         kind = NotFound if reply.status == 404 else Refused if 400 <= reply.status < 500 else ServerError
         return kind(text, reply.status, **self.where)
 

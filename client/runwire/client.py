@@ -16,7 +16,7 @@ from runwire._requests import OnDisconnect, checked_answer, start_body
 from runwire._tasks import AsyncRun
 from runwire._threads import Run
 from runwire._watch import Watch, read_histories
-from runwire._wire import reply_of, request_options, was_sent
+from runwire._wire import Answer, request_options, was_sent
 from runwire.errors import ConfigError, NotFound
 from runwire_normalizers import Continuation, GraphOutput, Outcome, ReplayedRun, StreamAdapter, replay
 from runwire_normalizers.sampler import Profile
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 5.0
 SEND_SECONDS = 30.0
+# Shorter header values are no secrets, and would be found in any text.
+SECRET_LENGTH = 6
 Flow = Generator[Effect, Any, Any]
 
 
@@ -75,7 +77,14 @@ class _Door:
             retry=self._retry,
             clock=time.time,
             chance=random.random,
+            scrub=self._scrub,
         )
+
+    def _scrub(self, text: str) -> str:
+        """What a server says, without the headers that only it may see."""
+        for value in self._server.headers.values():
+            text = text.replace(value, "[scrubbed]") if len(value) >= SECRET_LENGTH else text
+        return text
 
     def _started(
         self,
@@ -253,7 +262,11 @@ class Client(_Door):
             time.sleep(getattr(effect, "seconds", 0.0))
             return None
         try:
-            return reply_of(self._http.request(effect.method, effect.path, **request_options(effect)))
+            with self._http.stream(effect.method, effect.path, **request_options(effect)) as response:
+                answer = Answer(response, self._limits)
+                for chunk in response.iter_raw():
+                    answer.feed(chunk)
+                return answer.reply()
         except httpx.HTTPError as error:
             raise TransportFailed(f"{type(error).__name__}: {error}", was_sent(error)) from error
 
@@ -366,7 +379,11 @@ class AsyncClient(_Door):
             await asyncio.sleep(getattr(effect, "seconds", 0.0))
             return None
         try:
-            return reply_of(await self._http.request(effect.method, effect.path, **request_options(effect)))
+            async with self._http.stream(effect.method, effect.path, **request_options(effect)) as response:
+                answer = Answer(response, self._limits)
+                async for chunk in response.aiter_raw():
+                    answer.feed(chunk)
+                return answer.reply()
         except httpx.HTTPError as error:
             raise TransportFailed(f"{type(error).__name__}: {error}", was_sent(error)) from error
 

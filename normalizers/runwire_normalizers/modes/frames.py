@@ -14,6 +14,8 @@ def read_metadata(run: Run, part: StreamPart) -> None:
 
     A replay's names the graph too.
     """
+    if not isinstance(part.data, dict):
+        raise TypeError("metadata is an object")
     if run.metadata_seen and "status" not in part.data:
         run.attempt(part.data)
     run.metadata_seen = True
