@@ -234,3 +234,26 @@ def test_an_id_that_cannot_stand_in_a_header_is_never_a_cursor():
     for id in ("a\nb", "é", "x" * 9, ""):
         assert seam.accept(ServerSentEvent("custom", "1", id)) == "deliver"
     assert seam.cursor == "0-0"
+
+
+def test_a_run_that_has_no_name_yet_cannot_be_cancelled():
+    with Client(URL) as client, pytest.raises(ConfigError, match="first envelope"):
+        client.stream("chat", "hi").cancel()
+
+
+@pytest.mark.parametrize(("status", "raises"), [(200, None), (202, None), (404, None), (500, runwire.ServerError)])
+def test_a_cancel_is_told_when_the_server_refuses_it(server, status, raises):
+    server.post("/threads/t/runs/r/cancel").respond(status)
+    with Client(URL) as client:
+        run = client.attach("t", "r")
+        if raises is None:
+            run.cancel()
+        else:
+            with pytest.raises(raises):
+                run.cancel()
+
+
+def test_a_cancel_that_does_not_arrive_is_an_error_of_ours(server):
+    server.post("/threads/t/runs/r/cancel").mock(side_effect=httpx.ReadError("gone"))
+    with Client(URL) as client, pytest.raises(runwire.ConnectionLost):
+        client.attach("t", "r").cancel()

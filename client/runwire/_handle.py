@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from runwire._watch import Watch
-from runwire.errors import ConfigError, RunCancelled, RunFailed, RunInterrupted, RunTimeout
+from runwire.errors import ConfigError, RunCancelled, RunFailed, RunInterrupted, RunTimeout, ServerError
 from runwire_normalizers import CallView, Envelope, EventSampler, GraphOutput, RunView, normalize_output
 from runwire_normalizers.envelope import step
 from runwire_normalizers.sampler import Profile
@@ -129,6 +129,16 @@ class Handle:
         if self._deadline is not None and now >= self._deadline:
             raise RunTimeout("the time for watching the run is over; the run itself goes on", **self._watch.where)
         return max(0.0, min(times) - now) if times else None
+
+    def _cancel_path(self) -> str:
+        if self.run_id is None:
+            raise ConfigError("the server has not named the run yet: wait for its first envelope", **self._watch.where)
+        return f"/threads/{self.thread_id}/runs/{self.run_id}/cancel?wait=false"
+
+    def _check_cancel(self, status: int) -> None:
+        """A run that has ended, or is no longer there, needs no stopping."""
+        if status >= 300 and status not in (404, 409):
+            raise ServerError(f"the server answered {status} when asked to stop the run", status, **self._watch.where)
 
     def _output(self) -> GraphOutput:
         """The typed result, or why there is none."""

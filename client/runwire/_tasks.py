@@ -11,6 +11,7 @@ from runwire._effects import Effect, Give, Open, Read, Reply, Send, TransportFai
 from runwire._handle import Handle
 from runwire._threads import answer_piece
 from runwire._wire import Answer, headers_of, request_options, was_sent
+from runwire.errors import ConnectionLost
 from runwire_normalizers import Envelope, GraphOutput
 
 
@@ -56,8 +57,11 @@ class AsyncRun(Handle):
 
     async def cancel(self) -> None:
         """Asks the server to stop the run; the stream then ends with the truth about it."""
-        self._begin()
-        await self._http.post(f"/threads/{self.thread_id}/runs/{self.run_id}/cancel", params={"wait": "false"})
+        path = self._cancel_path()
+        try:
+            self._check_cancel((await self._http.post(path)).status_code)
+        except httpx.HTTPError as error:
+            raise ConnectionLost(f"{type(error).__name__} when asking to stop the run", **self._watch.where) from error
 
     def respond(self, answer: Any, **options: Any) -> "AsyncRun":
         """The run that goes on with the answer to what this one waits for."""

@@ -11,6 +11,7 @@ import httpx
 from runwire._effects import Effect, Give, Open, Read, Reply, Send, TransportFailed, Wait
 from runwire._handle import Handle
 from runwire._wire import Answer, headers_of, request_options, was_sent
+from runwire.errors import ConnectionLost
 from runwire_normalizers import Envelope, GraphOutput
 
 JOIN_SECONDS = 10.0
@@ -60,8 +61,11 @@ class Run(Handle):
 
     def cancel(self) -> None:
         """Asks the server to stop the run; the stream then ends with the truth about it."""
-        self._begin()
-        self._http.post(f"/threads/{self.thread_id}/runs/{self.run_id}/cancel", params={"wait": "false"})
+        path = self._cancel_path()
+        try:
+            self._check_cancel(self._http.post(path).status_code)
+        except httpx.HTTPError as error:
+            raise ConnectionLost(f"{type(error).__name__} when asking to stop the run", **self._watch.where) from error
 
     def respond(self, answer: Any, **options: Any) -> "Run":
         """The run that goes on with the answer to what this one waits for."""
