@@ -7,7 +7,10 @@ import orjson
 import pytest
 
 from benchmarks import frames
+from benchmarks.loopback import running
 from benchmarks.pipeline import write_lines
+from benchmarks.readers import READERS
+from benchmarks.report import HOLDS
 from benchmarks.rows import ROWS, growth, memory
 from benchmarks.run import RESULTS, main
 from benchmarks.timing import Side, interleaved
@@ -34,12 +37,20 @@ def test_the_growth_row_finds_the_exponent_of_a_power_law(power, holds):
     assert row.holds is holds
 
 
+@pytest.mark.parametrize("name", READERS)
+def test_every_reader_of_the_http_rows_sees_every_token_of_a_run(name):
+    said: list[str] = []
+    with running() as url:
+        READERS[name](url, "flat.40", said.append)
+    assert "".join(said) == "".join(frames.tokens(40))
+
+
 def test_the_recorded_figures_are_those_of_a_complete_run_each_with_its_verdict():
     """`make bench` writes the file; a figure that misses its goal stands there as it is."""
     cells = [line.split(" | ") for line in RESULTS.read_text("utf-8").splitlines() if line.startswith("| ")]
     verdicts = {row[0].strip("| "): row[-1].strip("| ") for row in cells[2:]}
     assert len(verdicts) == len(ROWS)
-    assert set(verdicts.values()) <= {"yes", "no", "–"}
+    assert set(verdicts.values()) <= {*HOLDS.values()}
 
 
 def test_a_long_run_costs_no_more_memory_than_two_megabytes_beyond_its_text():

@@ -10,7 +10,21 @@ from pathlib import Path
 import pytest
 
 import runwire
-from runwire import AsyncClient, Client, RunCancelled, RunFailed, RunInterrupted, RunTimeout, RunView, conformance
+from runwire import (
+    AsyncClient,
+    Client,
+    GraphOutput,
+    OutputState,
+    RunCancelled,
+    RunFailed,
+    RunInterrupted,
+    RunTimeout,
+    RunView,
+    conformance,
+    normalize_output,
+    register_output,
+    unregister_output,
+)
 from tests.graphs import GRAPHS
 from tests.serve import prepare, serve
 
@@ -51,6 +65,28 @@ def test_text_is_only_the_answers(client):
 def test_a_result_alone_is_typed(client):
     assert client.run("planner", "search and write").type == "planning"
     assert client.run("react", "how is it?").chat_compatible
+
+
+def test_an_assistants_own_id_gives_the_output_of_its_graph(client):
+    (assistant,) = client.sdk.assistants.search(graph_id="nested", limit=1)
+    asked = []
+
+    @register_output("nested")
+    def read(state: OutputState) -> GraphOutput:
+        asked.append(state)
+        return normalize_output(None, state.values)
+
+    try:
+        with client.stream(assistant["assistant_id"], "go") as run:
+            found = list(run)
+        assert found[0].payload["tool_name"] == "nested"
+        before = len(asked)
+        assert run.result.messages
+        assert len(asked) == before + 1
+        with client.attach(run.thread_id, run.run_id or "") as again:
+            assert next(iter(again)).payload["tool_name"] == "nested"
+    finally:
+        unregister_output("nested")
 
 
 async def test_the_async_client_gives_the_same_result(url):

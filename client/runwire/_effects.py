@@ -45,6 +45,7 @@ class Give:
     envelopes: list[Envelope]
 
 
+READ = Read()
 Effect = Send | Open | Read | Wait | Give
 
 

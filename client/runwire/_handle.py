@@ -96,10 +96,11 @@ class Handle:
     # What both shells do with it.
 
     def _push(self, envelopes: list[Envelope]) -> None:
+        push = self._sampler.push
         for envelope in envelopes:
-            fresh = self._unknown(envelope)
+            fresh = self._unknown(envelope) if self._known else envelope
             if fresh is not None:
-                self._sampler.push(fresh)
+                push(fresh)
 
     def _unknown(self, envelope: Envelope) -> Envelope | None:
         """The envelope, or what of it lies beyond the cursor that the reader came with."""
@@ -163,7 +164,7 @@ class Handle:
     def _normalized(self, result: Any) -> GraphOutput:
         outcome = self._watch.outcome
         values = outcome.values if outcome and outcome.values is not None else (result or {})
-        names = [self._assistant, self.view.root.name if self.view.root else None]
+        names = [self.view.root.name if self.view.root else None, self._assistant]
         name = next((one for one in names if one), None)
         return normalize_output(name, values, usage=(result or {}).get("usage"))
 

@@ -16,6 +16,8 @@ DOUBTS = 200
 COUNTED = re.compile(r"_event_(\d+)$")
 
 Mark = tuple[str, bytes]
+# What is longer is remembered by its hash at once.
+SHORT = 4096
 
 
 class Seam:
@@ -30,7 +32,8 @@ class Seam:
         self._id_limit = id_limit
         self._first: Mark | None = None
         self._last_id: str | None = None
-        self._group: list[Mark] = []
+        # Hashed only when a connection is resumed: most never are.
+        self._group: list[Mark | ServerSentEvent] = []
         self._resumed = False
         self._expected: list[Mark] = []
         # The id of the last frames before the connection was opened: what has it was made before, and comes once.
@@ -47,15 +50,14 @@ class Seam:
     def resumed(self) -> None:
         """A new connection was opened at the cursor."""
         self._resumed, self._doubling, self._skip, self._is_first = True, False, 0, True
-        self._expected, self._settled = list(self._group), self._last_id
+        self._expected, self._settled = [_marked(one) for one in self._group], self._last_id
         self._fresh, self._repeated = Counter(), Counter()
 
     def accept(self, frame: ServerSentEvent) -> Verdict:
         """Whether a frame is new; "again" means that the run must be joined anew to know."""
         id = self._id(frame)
-        mark = (id or "", hashlib.blake2b(frame.event.encode() + b"\0" + frame.raw, digest_size=12).digest())
         if self._resumed and id is not None:
-            verdict = self._on_resumed(mark)
+            verdict = self._on_resumed(_mark(frame))
             if verdict != "deliver":
                 return verdict
         # An end that is all that is left after a rejoin is the end, whatever its number.
@@ -64,7 +66,7 @@ class Seam:
         self._is_first = False
         # Errors are not kept by servers: they come once, and no replay has them.
         if frame.event != "error":
-            self._note(id, mark)
+            self._note(id, frame)
         return "deliver"
 
     def _id(self, frame: ServerSentEvent) -> str | None:
@@ -124,13 +126,22 @@ class Seam:
         self._number = number if before is None else max(before, number)
         return False
 
-    def _note(self, id: str | None, mark: Mark) -> None:
+    def _note(self, id: str | None, frame: ServerSentEvent) -> None:
         self.delivered += 1
-        self._first = self._first or mark
+        if self._first is None:
+            self._first = _mark(frame)
         if id is None:
             return
         if id != self._last_id:
             if self._last_id is not None:
                 self.cursor = self._last_id
             self._last_id, self._group = id, []
-        self._group.append(mark)
+        self._group.append(frame if len(frame.raw) <= SHORT else _mark(frame))
+
+
+def _mark(frame: ServerSentEvent) -> Mark:
+    return frame.id or "", hashlib.blake2b(frame.event.encode() + b"\0" + frame.raw, digest_size=12).digest()
+
+
+def _marked(one: Mark | ServerSentEvent) -> Mark:
+    return _mark(one) if isinstance(one, ServerSentEvent) else one

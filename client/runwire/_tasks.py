@@ -7,7 +7,7 @@ from typing import Any, Self, cast
 
 import httpx
 
-from runwire._effects import Effect, Give, Open, Read, Reply, Send, TransportFailed, Wait
+from runwire._effects import READ, Effect, Give, Open, Reply, Send, TransportFailed, Wait
 from runwire._handle import Handle
 from runwire._threads import answer_piece
 from runwire._wire import Answer, headers_of, request_options, was_sent
@@ -90,7 +90,8 @@ class AsyncRun(Handle):
             self._change.clear()
             patience = self._patience()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._change.wait(), patience)
+                async with asyncio.timeout(patience):
+                    await self._change.wait()
 
     # the task
 
@@ -100,7 +101,7 @@ class AsyncRun(Handle):
             effect: Effect = next(flow)
             while True:
                 try:
-                    answer = await self._perform(effect)
+                    answer = await (self._read() if effect is READ else self._perform(effect))
                 except TransportFailed as failed:
                     effect = flow.throw(failed)
                 else:
@@ -122,8 +123,6 @@ class AsyncRun(Handle):
             case Give(envelopes):
                 self._push(envelopes)
                 self._change.set()
-            case Read():
-                return await self._read()
             case Open():
                 return await self._open(effect)
             case Send():
@@ -159,7 +158,9 @@ class AsyncRun(Handle):
 
     async def _read(self) -> bytes | None:
         try:
-            return await anext(self._chunks, None) if self._chunks is not None else None
+            return await self._chunks.__anext__() if self._chunks is not None else None
+        except StopAsyncIteration:
+            return None
         except (httpx.HTTPError, httpx.StreamError, OSError) as error:
             raise TransportFailed(f"{type(error).__name__}: {error}") from error
 

@@ -8,7 +8,7 @@ from typing import Any, Self, cast
 
 import httpx
 
-from runwire._effects import Effect, Give, Open, Read, Reply, Send, TransportFailed, Wait
+from runwire._effects import READ, Effect, Give, Open, Reply, Send, TransportFailed, Wait
 from runwire._handle import Handle
 from runwire._wire import Answer, headers_of, request_options, was_sent
 from runwire.errors import ConnectionLost
@@ -103,7 +103,7 @@ class Run(Handle):
             effect: Effect = next(flow)
             while not self._stop.is_set():
                 try:
-                    answer = self._perform(effect)
+                    answer = self._read() if effect is READ else self._perform(effect)
                 except TransportFailed as failed:
                     effect = flow.throw(failed)
                 else:
@@ -125,8 +125,6 @@ class Run(Handle):
                 with self._change:
                     self._push(envelopes)
                     self._change.notify_all()
-            case Read():
-                return self._read()
             case Open():
                 return self._open(effect)
             case Send():

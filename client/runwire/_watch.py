@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, cast
 
 from runwire._config import Retry, WireLimits
-from runwire._effects import Effect, Give, Open, Read, Reply, Send, TransportFailed, Wait
+from runwire._effects import READ, Effect, Give, Open, Reply, Send, TransportFailed, Wait
 from runwire._requests import ASSISTANT, KEY, checked_answer
 from runwire._seam import Seam
 from runwire.errors import ConfigError, ConnectionLost, NotFound, ProtocolError, Refused, ServerError
@@ -32,11 +32,14 @@ GOING = frozenset({"pending", "running"})
 LOCATION = re.compile(r"/runs/([^/]+)")
 # What may stand in a path without changing it.
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,199}")
+UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 STATUSES = frozenset({"pending", "running", "success", "error", "timeout", "interrupted"})
 STAMP = re.compile(r"(\d{13})-\d+$")
 HISTORY_LIMIT = 1000
 GAP = "the server's log no longer has all of the run: the rest is told from its history"
 NO_LONGER_THERE = "HTTPException"
+# Frames of the server itself and not of the graph.
+SERVERS_OWN = frozenset({"error", "metadata"})
 
 
 class Watch:
@@ -85,6 +88,7 @@ class Watch:
     def flow(self) -> Flow:
         """Everything, to the envelope that ends the run."""
         if self._body is not None:
+            yield from self._learn_graph(self._body)
             if self.prior:
                 yield from self._learn_prior()
             yield from self._start(self._body)
@@ -136,6 +140,16 @@ class Watch:
             self._locate(reply)
             return
 
+    def _learn_graph(self, body: dict[str, Any]) -> Flow:
+        """The graph of an assistant that is named by its own id: it is the root's name, and tells the output's type."""
+        asked = body["assistant_id"]
+        if not UUID.fullmatch(asked):
+            return
+        known = (yield from self._send(Send("GET", f"/assistants/{asked}"), missing=True)).json()
+        graph = known.get("graph_id") if isinstance(known, dict) else None
+        if isinstance(graph, str) and graph:
+            self.adapter.label = body["metadata"][ASSISTANT] = graph
+
     def _learn_prior(self) -> Flow:
         """What a run continues that another process started: the trace and its calls, from history."""
         histories = yield from read_histories(self.thread_id, self._send)
@@ -176,10 +190,10 @@ class Watch:
         if known is None:
             raise NotFound("the server knows no such run", 404, **self.where)
         self.adapter.origin = "replay"
-        asked = known.get("kwargs") if isinstance(known.get("kwargs"), dict) else {}
-        told = known.get("metadata") or {}
-        self.adapter.introduce(told.get(ASSISTANT) or told.get("graph_id"), (asked or {}).get("input"))
-        if isinstance((asked or {}).get("command"), dict):
+        asked = _dict(known.get("kwargs"))
+        graph = _dict(_dict(asked.get("config")).get("configurable")).get("graph_id")
+        self.adapter.introduce(_dict(known.get("metadata")).get(ASSISTANT) or graph, asked.get("input"))
+        if isinstance(asked.get("command"), dict):
             yield from self._learn_prior()
         self._joins_going = known.get("status") in GOING
         yield from self._join()
@@ -191,7 +205,7 @@ class Watch:
         spoke = self._clock()
         while not self._gone:
             try:
-                chunk = cast("bytes | None", (yield Read()))
+                chunk = cast("bytes | None", (yield READ))
             except TransportFailed as failure:
                 log.debug("the stream of run %s broke off: %s", self.run_id, failure)
                 return True
@@ -224,9 +238,10 @@ class Watch:
             verdict = self._seam.accept(frame)
             if verdict == "again":
                 return told, "again"
-            if verdict == "deliver" and not self._is_farewell(frame):
+            if verdict == "deliver" and not (frame.event in SERVERS_OWN and self._is_farewell(frame)):
                 self._failures = 0
-                self._turn_live(frame)
+                if self._joins_going:
+                    self._turn_live(frame)
                 told += self.adapter.feed(frame, self._clock())
         return told, "deliver"
 
@@ -246,7 +261,7 @@ class Watch:
 
     def _turn_live(self, frame: ServerSentEvent) -> None:
         """What happened after this watcher came is live; ids tell when, where they are times."""
-        if not self._joins_going or self.adapter.origin == "live":
+        if self.adapter.origin == "live":
             return
         match = STAMP.match(frame.id or "")
         if match is None or self._joined_at is None or int(match[1]) / 1000 >= self._joined_at:
@@ -418,6 +433,10 @@ def _parsed(raw: bytes) -> Any:
         return json.loads(raw)
     except (ValueError, RecursionError):
         return None
+
+
+def _dict(given: Any) -> dict[str, Any]:
+    return given if isinstance(given, dict) else {}
 
 
 def _retry_after(reply: Reply | None) -> float:

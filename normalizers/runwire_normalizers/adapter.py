@@ -69,8 +69,12 @@ class StreamAdapter:
 
     @property
     def label(self) -> str | None:
-        """The name of the root, as the caller gave it."""
+        """The name of the root, as the caller gave it; it may be changed until the first part is fed."""
         return self._label
+
+    @label.setter
+    def label(self, label: str | None) -> None:
+        self._label = label
 
     def introduce(self, label: str | None, input: Any) -> None:
         """The name and the input of a run that somebody else started, told before its first part is fed."""
