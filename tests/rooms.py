@@ -47,7 +47,7 @@ ROOMS = {
         "graphs/runwire_graphs",
         frozenset(
             """runwire_graphs runwire_normalizers langgraph langgraph_sdk langchain langchain_core
-            langchain_openai deepagents playwright mcp""".split()
+            langchain_openai openai pydantic deepagents playwright mcp typing_extensions""".split()
         ),
     ),
 }

@@ -1,0 +1,1 @@
+"""A small web site, served beside the bundle: something to browse for a newcomer without the internet."""

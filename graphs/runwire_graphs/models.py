@@ -1,0 +1,88 @@
+"""Which model the graphs run on: OpenAI, or whatever speaks its API, where it is configured; else the keyless one."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_openai import ChatOpenAI
+from openai import APIConnectionError, APIStatusError, OpenAIError
+from pydantic import SecretStr
+
+from runwire_graphs.errors import ModelError
+from runwire_graphs.scripted.model import KeylessModel
+from runwire_graphs.settings import Settings
+
+RETRIES = 2
+SECONDS = 120.0
+
+
+def chat_model() -> BaseChatModel:
+    """The model of the environment as it is now."""
+    settings = Settings.read()
+    if not (settings.openai_api_key or settings.openai_base_url):
+        return KeylessModel()
+    return OpenAIModel(
+        model=settings.openai_model,
+        # A server of one's own often asks for no key; the client does.
+        api_key=SecretStr(settings.openai_api_key or "not-needed"),
+        base_url=settings.openai_base_url,
+        use_responses_api=settings.openai_api == "responses",
+        stream_usage=True,
+        max_retries=RETRIES,
+        timeout=SECONDS,
+    )
+
+
+class OpenAIModel(ChatOpenAI):
+    """langchain-openai, with the provider's failures as `ModelError`, whose message reaches the user."""
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+        try:
+            async for chunk in super()._astream(*args, **kwargs):
+                yield chunk
+        except OpenAIError as error:
+            raise _told(error, self.openai_api_base) from error
+
+    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        try:
+            return await super()._agenerate(messages, *args, **kwargs)
+        except OpenAIError as error:
+            raise _told(error, self.openai_api_base) from error
+
+    def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+        try:
+            yield from super()._stream(*args, **kwargs)
+        except OpenAIError as error:
+            raise _told(error, self.openai_api_base) from error
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        try:
+            return super()._generate(messages, *args, **kwargs)
+        except OpenAIError as error:
+            raise _told(error, self.openai_api_base) from error
+
+
+CURES = {
+    401: "Check OPENAI_API_KEY.",
+    403: "The key may not use this model; check OPENAI_API_KEY and OPENAI_MODEL.",
+    404: "Check OPENAI_MODEL and OPENAI_BASE_URL.",
+    429: "The provider's limit is reached; try again later.",
+}
+
+
+def _told(error: OpenAIError, base: str | None) -> ModelError:
+    """What happened and what to do. A provider repeats a part of a wrong key in its message, so that is left out."""
+    where = base or "OpenAI"
+    match error:
+        case APIStatusError(status_code=401):
+            return ModelError(f"The model's provider at {where} refused the key (401). {CURES[401]}")
+        case APIStatusError(status_code=status):
+            said = error.body.get("message") if isinstance(error.body, dict) else error.message
+            return ModelError(
+                f"The model's provider at {where} answered {status}: {said} {CURES.get(status, '')}".strip()
+            )
+        case APIConnectionError():
+            return ModelError(f"The model's provider at {where} cannot be reached: {error}. Check OPENAI_BASE_URL.")
+    return ModelError(f"The model's provider at {where} failed: {error}")

@@ -1,0 +1,111 @@
+"""What the keyless model answers. It sees the messages and the tools' schemas, like any model, and nothing else."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+
+from runwire_graphs.scripted.choosing import Tool, choose
+from runwire_graphs.scripted.forms import fill_form
+from runwire_graphs.scripted.reply import SELF, Call, Reply
+from runwire_graphs.scripted.words import clauses
+
+KNOWN = re.compile(r"^The ([a-z ]+) is at (https?://\S+?)\.?$", re.MULTILINE)
+ASK = "ask_user"
+SHOWN = 900
+
+
+def think(messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], forced: str | None) -> Reply:
+    """The next message of a conversation."""
+    known = [Tool.of(tool) for tool in tools]
+    instructions = "\n".join(str(one.text) for one in messages if isinstance(one, SystemMessage))
+    request, since = _request(messages)
+    if forced:
+        form = next(tool for tool in known if tool.name == forced)
+        return fill_form(form, instructions, request, messages)
+    if not known:
+        return Reply(_tell(request, _results(messages)))
+    return _next_step(request, since, known, dict(KNOWN.findall(instructions)))
+
+
+def _request(messages: Sequence[BaseMessage]) -> tuple[str, list[BaseMessage]]:
+    """The last thing a person asked for, and what has come since."""
+    for back, message in enumerate(reversed(messages)):
+        if isinstance(message, HumanMessage):
+            return str(message.text).strip(), list(messages[len(messages) - back :])
+    return "", list(messages)
+
+
+def _next_step(request: str, since: list[BaseMessage], tools: list[Tool], known: Mapping[str, str]) -> Reply:
+    """One call a turn: the step that comes after those already taken, until one fails or all are done."""
+    results = [one for one in since if isinstance(one, ToolMessage)]
+    working = [tool for tool in tools if tool.name != ASK]
+    steps = clauses(request)
+    taken = sum(len(one.tool_calls) for one in since if isinstance(one, AIMessage))
+    asked = [one for one in results if one.name == ASK]
+    if asked and results[-1].name == ASK:
+        return _with_answer(steps, str(results[-1].text), working, known)
+    if results and results[-1].status == "error":
+        return Reply(f"That did not work: {_short(str(results[-1].text))}")
+    position = taken - len(asked)
+    unclear = []
+    for index, step in enumerate(steps):
+        chosen = choose(step, working, known)
+        if chosen is None:
+            unclear.append(step)
+            continue
+        if index - len(unclear) < position:
+            continue
+        if chosen.missing:
+            return _ask(step, chosen.missing, tools)
+        return Reply(calls=(chosen.call,))
+    return _conclusion(request, results, unclear, working)
+
+
+def _with_answer(steps: list[str], answer: str, tools: list[Tool], known: Mapping[str, str]) -> Reply:
+    """The step that lacked something, with the person's answer put behind it."""
+    for step in steps:
+        chosen = choose(step, tools, known)
+        if chosen and chosen.missing:
+            whole = choose(f"{step} {answer}", tools, known)
+            if whole and not whole.missing:
+                return Reply(calls=(whole.call,))
+            args = chosen.call.args | {chosen.missing[0]: answer.strip().strip("'\"")}
+            return Reply(calls=(Call(chosen.call.name, args),))
+    return Reply(f"Thank you. I do not know what to do with {answer!r}.")
+
+
+def _ask(step: str, missing: tuple[str, ...], tools: list[Tool]) -> Reply:
+    question = f"For {step!r} I need to know: {', '.join(name.replace('_', ' ') for name in missing)}?"
+    if any(tool.name == ASK for tool in tools):
+        return Reply(calls=(Call(ASK, {"question": question}),))
+    return Reply(question)
+
+
+def _conclusion(request: str, results: list[ToolMessage], unclear: list[str], tools: list[Tool]) -> Reply:
+    if results:
+        told = _tell(request, [_short(str(one.text)) for one in results if one.name != ASK])
+        more = f"\n\nI did not understand: {'; '.join(unclear)}." if unclear else ""
+        return Reply(told + more)
+    abilities = "\n".join(f"- {tool.name}: {tool.first_line}" for tool in tools)
+    return Reply(f"{SELF} I did not understand {request!r}. Ask in plain steps for what my tools do:\n{abilities}")
+
+
+def _results(messages: Sequence[BaseMessage]) -> list[str]:
+    """What was found out since the person asked: tools' results first, else what was said."""
+    _, since = _request(messages)
+    tools = [_short(str(one.text)) for one in since if isinstance(one, ToolMessage) and one.name != ASK]
+    return tools or [str(one.text) for one in since if isinstance(one, AIMessage) and one.text]
+
+
+def _tell(request: str, results: list[str]) -> str:
+    """The results one after the other; lists of elements are for the one who clicks."""
+    if not results:
+        return f"{SELF} Without tools I can say nothing of use about {request!r}."
+    return "\n\n".join(re.sub(r"(?m)^\[\d+\] .*\n?", "", one).strip() for one in results)
+
+
+def _short(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]} …"

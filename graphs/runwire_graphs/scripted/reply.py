@@ -1,0 +1,23 @@
+"""What the keyless model says: a text, tool calls, or both."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+NAME = "runwire-keyless"
+SELF = "I am runwire's keyless demo model: a few rules, no language model."
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool call."""
+
+    name: str
+    args: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One message."""
+
+    text: str = ""
+    calls: tuple[Call, ...] = field(default=())
