@@ -1,5 +1,6 @@
 """What the keyless model answers. It sees the messages and the tools' schemas, like any model, and nothing else."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from runwire_graphs.scripted.choosing import Tool, choose
 from runwire_graphs.scripted.forms import fill_form
-from runwire_graphs.scripted.reply import SELF, Call, Reply
+from runwire_graphs.scripted.reply import SELF, SIGNATURE, Call, Reply
 from runwire_graphs.scripted.words import clauses
 
 KNOWN = re.compile(r"^The ([a-z ]+) is at (https?://\S+?)\.?$", re.MULTILINE)
@@ -96,16 +97,26 @@ def _results(messages: Sequence[BaseMessage]) -> list[str]:
     """What was found out since the person asked: tools' results first, else what was said."""
     _, since = _request(messages)
     tools = [_short(str(one.text)) for one in since if isinstance(one, ToolMessage) and one.name != ASK]
-    return tools or [str(one.text) for one in since if isinstance(one, AIMessage) and one.text]
+    return tools or [str(one.text).removesuffix(SIGNATURE).strip() for one in since if one.type == "ai" and one.text]
 
 
 def _tell(request: str, results: list[str]) -> str:
     """The results one after the other; lists of elements are for the one who clicks."""
     if not results:
         return f"{SELF} Without tools I can say nothing of use about {request!r}."
-    return "\n\n".join(re.sub(r"(?m)^\[\d+\] .*\n?", "", one).strip() for one in results)
+    return "\n\n".join([*(re.sub(r"(?m)^\[\d+\] .*\n?", "", one).strip() for one in results), SIGNATURE])
 
 
 def _short(text: str) -> str:
-    text = text.strip()
+    text = _as_lines(text.strip())
     return text if len(text) <= SHOWN else f"{text[:SHOWN]} …"
+
+
+def _as_lines(text: str) -> str:
+    """A table in JSON as lines; any other text as it is."""
+    try:
+        told = json.loads(text)
+        lines = [told["columns"], *told["rows"]]
+        return "\n".join(" | ".join(map(str, line)) for line in lines)
+    except (ValueError, TypeError, KeyError):
+        return text

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 NAME = "runwire-keyless"
+SIGNATURE = "(Answered by runwire's keyless demo model.)"
 SELF = "I am runwire's keyless demo model: a few rules, no language model."
 
 

@@ -1,0 +1,1 @@
+"""Experts: MCP servers that the planners hand tasks to. Two ship with the bundle; users add theirs by configuration."""
