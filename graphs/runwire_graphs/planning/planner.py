@@ -11,8 +11,9 @@ from runwire_graphs.planning.state import Decided, PlannedTask, PlannerResult, P
 
 SPOKEN = 20
 PROMPT = """You plan work for experts. Break the user's request into steps and give each to the expert whose \
-description fits; make no step that no expert can do. If nothing fits, leave the plan empty and say in the clarification \
-what you can help with. If the user adds to the plan so far, append; if they want it to go on, continue; else replace it.
+description fits; make no step that no expert can do. If nothing fits, leave the plan empty and say in the \
+clarification what you can help with. If the user adds to the plan so far, append; if they want it to go on, \
+continue; else replace it.
 
 Your experts:
 {experts}
