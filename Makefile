@@ -7,14 +7,20 @@ BENCH := .venv-bench
 CANDIDATES := $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check bench chaos goldens record schema clean
+.PHONY: help setup serve browser test check bench chaos goldens record schema clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make the environment in .venv
 
-test: $(STAMP) ## run the tests (ARGS="-k word" narrows them)
+serve: $(STAMP) browser ## serve the bundle with langgraph dev (PORT=… HOST=… to choose)
+	@$(BIN)/python -m runwire_graphs.serving $(ARGS)
+
+browser: $(STAMP) ## see to it that there is a Chromium
+	@$(BIN)/python -m runwire_graphs.browser.getting
+
+test: $(STAMP) browser ## run the tests (ARGS="-k word" narrows them)
 	@$(BIN)/python -m pytest $(ARGS)
 
 check: $(STAMP) ## lint, formatting and strict types

@@ -14,7 +14,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send, interrupt
 
 from runwire_graphs.planning.forms import Assessment, filled
-from runwire_graphs.planning.planner import make_plan
+from runwire_graphs.planning.planner import clarify, make_plan, to_clarify
 from runwire_graphs.planning.state import (
     Decided,
     PlannerInput,
@@ -37,16 +37,17 @@ The task: {task}"""
 
 
 async def planner(state: PlannerState) -> dict[str, Any]:
-    plan, said = await make_plan(state)
-    return {"planner_result": plan, "messages": said, "task_from": len(state["messages"]) + len(said), "tries": 0}
+    return {"planner_result": await make_plan(state), "task_from": len(state["messages"]), "tries": 0}
 
 
-def after_planner(state: PlannerState) -> Literal["orchestrate_tools", "generate_response", "__end__"]:
-    if current_task(state):
-        return "orchestrate_tools"
-    result = state.get("planner_result")
-    # An empty plan has been answered by its clarification.
-    return "generate_response" if result and result["plan"] and not result["clarification"] else "__end__"
+def after_planner(state: PlannerState) -> Literal["clarify", "orchestrate_tools", "generate_response"]:
+    if to_clarify(state.get("planner_result")):
+        return "clarify"
+    return "orchestrate_tools" if current_task(state) else "generate_response"
+
+
+def after_clarifying(state: PlannerState) -> Literal["orchestrate_tools", "__end__"]:
+    return "orchestrate_tools" if current_task(state) else "__end__"
 
 
 async def orchestrate_tools(state: PlannerState) -> dict[str, list[AnyMessage]]:
@@ -76,7 +77,7 @@ async def assess_task_completion(state: PlannerState) -> dict[str, Any]:
     seen = await filled(Assessment, [prompt, HumanMessage(task["task"]), *since_task(state)])
     if seen.is_completed and seen.confidence >= CONFIDENT:
         return {"tries": -1}
-    return {"tries": state.get("tries", 0) + 1, "messages": [AIMessage(f"Not done yet: {seen.explanation}")]}
+    return {"tries": state.get("tries", 0) + 1, "doubt": seen.explanation}
 
 
 def after_assessment(state: PlannerState) -> Literal["advance_to_next_task", "orchestrate_tools", "ask_user"]:
@@ -88,9 +89,9 @@ def after_assessment(state: PlannerState) -> Literal["advance_to_next_task", "or
 
 async def ask_user(state: PlannerState) -> dict[str, Any]:
     """What to do with a task that does not get done is for the user to say. The run waits here."""
-    task, last = current_task(state), last_ai(state)
-    why = str(last.text) if last else ""
-    answer = interrupt({"question": f"{why} How shall I go on with {task['task']!r}?" if task else why})
+    task = current_task(state)
+    what = task["task"] if task else ""
+    answer = interrupt({"question": f"{state['doubt']} How shall I go on with {what!r}?", "task": what})
     return {"messages": [HumanMessage(told(answer))], "tries": 0}
 
 
@@ -109,6 +110,7 @@ def build() -> Any:
     builder: Any = StateGraph(PlannerState, input_schema=PlannerInput, output_schema=PlannerOutput)
     for node in (
         planner,
+        clarify,
         orchestrate_tools,
         call_tool,
         human_input,
@@ -120,6 +122,7 @@ def build() -> Any:
         builder.add_node(node)
     builder.add_edge(START, "planner")
     builder.add_conditional_edges("planner", after_planner)
+    builder.add_conditional_edges("clarify", after_clarifying)
     builder.add_conditional_edges(
         "orchestrate_tools", after_tools_are_chosen, ["call_tool", "human_input", "assess_task_completion"]
     )

@@ -12,6 +12,7 @@ from pydantic import SecretStr
 
 from runwire_graphs.errors import ModelError
 from runwire_graphs.scripted.model import KeylessModel
+from runwire_graphs.scripted.reply import NAME
 from runwire_graphs.settings import Settings
 
 RETRIES = 2
@@ -33,6 +34,13 @@ def chat_model() -> BaseChatModel:
         max_retries=RETRIES,
         timeout=SECONDS,
     )
+
+
+def describe(settings: Settings) -> str:
+    """The model in a line, without its key."""
+    if not (settings.openai_api_key or settings.openai_base_url):
+        return f"{NAME} (set OPENAI_API_KEY or OPENAI_BASE_URL for a language model)"
+    return f"{settings.openai_model} at {settings.openai_base_url or 'OpenAI'}"
 
 
 class OpenAIModel(ChatOpenAI):

@@ -49,7 +49,7 @@ class Settings:
             experts=Path(env["RUNWIRE_EXPERTS"]) if env.get("RUNWIRE_EXPERTS") else None,
             server_keys=_keys(env.get("RUNWIRE_SERVER_KEYS")),
             allowed_origins=_words(env.get("RUNWIRE_ALLOWED_ORIGINS")) or (STUDIO,),
-            demo_port=_port(env.get("RUNWIRE_DEMO_PORT") or "2025"),
+            demo_port=_port(env.get("RUNWIRE_DEMO_PORT") or "4024"),
         )
 
 

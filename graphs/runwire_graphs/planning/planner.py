@@ -1,6 +1,7 @@
 """The planner: makes a plan for the user's last message, over the experts that there are."""
 
 import json
+from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
 
@@ -22,8 +23,8 @@ The plan so far: {plan}
 Tasks done of it: {done}"""
 
 
-async def make_plan(state: PlannerState) -> tuple[PlannerResult, list[AnyMessage]]:
-    """The plan after the user's last message, and what the user is told."""
+async def make_plan(state: PlannerState) -> PlannerResult:
+    """The plan after the user's last message."""
     known = await experts()
     before = state.get("planner_result")
     plan = await filled(Plan, [SystemMessage(_prompt(known, before)), *spoken(state["messages"])])
@@ -34,7 +35,7 @@ async def make_plan(state: PlannerState) -> tuple[PlannerResult, list[AnyMessage
     decided = Decided(decision=plan.decision, clarification=clarification)
     if plan.decision != "continue":
         decided["plan"] = steps
-    return decide(before, decided), [AIMessage(clarification)] if clarification else []
+    return decide(before, decided)
 
 
 def _prompt(known: dict[str, Expert], before: PlannerResult | None) -> str:
@@ -48,10 +49,21 @@ def _unknown(plan: Plan, known: dict[str, Expert]) -> str | None:
     return f"There is no expert {', '.join(strangers)}." if strangers else None
 
 
+async def clarify(state: PlannerState) -> dict[str, Any]:
+    """Tell the user what could not be planned. A node of its own: what the planner filled in was no message."""
+    result = state.get("planner_result")
+    text = (result["clarification"] if result else None) or ""
+    return {"messages": [AIMessage(text)], "task_from": len(state["messages"]) + 1}
+
+
+def to_clarify(result: PlannerResult | None) -> bool:
+    return bool(result and result["clarification"])
+
+
 def spoken(messages: list[AnyMessage]) -> list[BaseMessage]:
     """What people and the assistant said to each other, without the work in between."""
-    said = [one for one in messages if isinstance(one, HumanMessage) or (isinstance(one, AIMessage) and one.text)]
+    kept = [one for one in messages if isinstance(one, HumanMessage) or (isinstance(one, AIMessage) and one.text)]
     return [
         HumanMessage(str(one.text)) if isinstance(one, HumanMessage) else AIMessage(str(one.text))
-        for one in said[-SPOKEN:]
+        for one in kept[-SPOKEN:]
     ]

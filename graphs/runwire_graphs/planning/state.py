@@ -69,10 +69,11 @@ class PlannerOutput(TypedDict):
 
 
 class PlannerState(PlannerOutput):
-    """The output, where the messages of the task at hand begin, and how often it was tried."""
+    """The output, where the messages of the task at hand begin, how often it was tried, and why it is not done."""
 
     task_from: int
     tries: int
+    doubt: str
 
 
 class ToolTask(TypedDict):

@@ -48,7 +48,7 @@ def _next_step(request: str, since: list[BaseMessage], tools: list[Tool], known:
     if asked and results[-1].name == ASK:
         return _with_answer(steps, str(results[-1].text), working, known)
     if results and results[-1].status == "error":
-        return Reply(f"That did not work: {_short(str(results[-1].text))}")
+        return Reply(_found(results[-1]))
     position = taken - len(asked)
     unclear = []
     for index, step in enumerate(steps):
@@ -86,7 +86,7 @@ def _ask(step: str, missing: tuple[str, ...], tools: list[Tool]) -> Reply:
 
 def _conclusion(request: str, results: list[ToolMessage], unclear: list[str], tools: list[Tool]) -> Reply:
     if results:
-        told = _tell(request, [_short(str(one.text)) for one in results if one.name != ASK])
+        told = _tell(request, [_found(one) for one in results if one.name != ASK])
         more = f"\n\nI did not understand: {'; '.join(unclear)}." if unclear else ""
         return Reply(told + more)
     abilities = "\n".join(f"- {tool.name}: {tool.first_line}" for tool in tools)
@@ -96,7 +96,7 @@ def _conclusion(request: str, results: list[ToolMessage], unclear: list[str], to
 def _results(messages: Sequence[BaseMessage]) -> list[str]:
     """What was found out since the person asked: tools' results first, else what was said."""
     _, since = _request(messages)
-    tools = [_short(str(one.text)) for one in since if isinstance(one, ToolMessage) and one.name != ASK]
+    tools = [_found(one) for one in since if isinstance(one, ToolMessage) and one.name != ASK]
     return tools or [str(one.text).removesuffix(SIGNATURE).strip() for one in since if one.type == "ai" and one.text]
 
 
@@ -105,6 +105,11 @@ def _tell(request: str, results: list[str]) -> str:
     if not results:
         return f"{SELF} Without tools I can say nothing of use about {request!r}."
     return "\n\n".join([*(re.sub(r"(?m)^\[\d+\] .*\n?", "", one).strip() for one in results), SIGNATURE])
+
+
+def _found(result: ToolMessage) -> str:
+    text = _short(str(result.text))
+    return f"That did not work: {text}" if result.status == "error" else text
 
 
 def _short(text: str) -> str:

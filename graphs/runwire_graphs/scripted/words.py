@@ -6,10 +6,11 @@ VERBS = """open go visit browse load navigate click press follow hit tap type fi
 scroll take tell show read get give list search find grep look sum total count describe average save create append add
 delete remove copy move make summarize summarise compare switch close filter sort store check compute calculate
 ask""".split()
-# `and` joins steps only before a verb: "its title and text" is one thing.
+# `and` joins steps only before a verb, known or followed by its object: "its title and text" is one thing.
 SPLIT = re.compile(
     r"\s*(?:[;\n]+|[.!?]\s+(?=[A-Za-z])|,?\s+(?:and\s+)?then\s+"
-    rf"|(?:,\s+and|\s+and|,)\s+(?!press\s+(?:enter|return)|submit)(?=(?:{'|'.join(VERBS)})\b))\s*(?=\S)",
+    rf"|(?:,\s+and|\s+and|,)\s+(?!press\s+(?:enter|return)|submit)"
+    rf"(?=(?:{'|'.join(VERBS)})\b|[a-z]+\s+(?:a|an|the|my|me|it|this|that|these|all)\b))\s*(?=\S)",
     re.IGNORECASE,
 )
 NUMBERED = re.compile(r"^\s*(?:\d+[.)]|[-*])\s+")
