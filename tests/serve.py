@@ -17,7 +17,8 @@ import httpx
 
 from tests.rooms import ROOT
 
-FLAGS = "--no-browser --no-reload --allow-blocking --n-jobs-per-worker 8 --server-log-level warning".split()
+FLAGS = "--no-browser --no-reload --n-jobs-per-worker 8 --server-log-level warning".split()
+LENIENT = ("--allow-blocking",)
 START_SECONDS = 90
 STOP_SECONDS = 10
 POLL_SECONDS = 0.1
@@ -59,13 +60,15 @@ def prepare(folder: Path, names: tuple[str, ...], auth: bool = False) -> None:
 
 
 @contextmanager
-def serve(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def serve(
+    folder: Path, env: dict[str, str] | None = None, flags: tuple[str, ...] = LENIENT
+) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """The server of a prepared folder, ended when the block is left; gives its address and its process."""
     port = _free_port()
-    command = [sys.executable, "-m", "langgraph_cli", "dev", "--port", str(port), *FLAGS]
+    command = [sys.executable, "-m", "langgraph_cli", "dev", "--port", str(port), *FLAGS, *flags]
     with (folder / "server.log").open("ab") as log:
         process = subprocess.Popen(
-            command, cwd=folder, env=_environment(), stdout=log, stderr=log, start_new_session=True
+            command, cwd=folder, env=_environment() | (env or {}), stdout=log, stderr=log, start_new_session=True
         )
     try:
         url = f"http://127.0.0.1:{port}"

@@ -3,10 +3,11 @@
 The final state is `ChatState`: `messages`, in LangChain's form, and nothing else.
 """
 
-from typing import Any
+from typing import Annotated, Any, NotRequired
 
-from langchain.agents import create_agent
-from langchain.agents.middleware import ModelRequest, dynamic_prompt
+from langchain.agents import AgentState, create_agent
+from langchain.agents.middleware import AgentMiddleware, ModelRequest, dynamic_prompt
+from langchain.agents.middleware.types import PrivateStateAttr
 from langchain_core.messages import AnyMessage
 from typing_extensions import TypedDict
 
@@ -27,16 +28,23 @@ class ChatState(TypedDict):
     messages: list[AnyMessage]
 
 
+class _State(AgentState[Any]):
+    """The agent's state; the structured response that this agent never gives is not published."""
+
+    structured_response: NotRequired[Annotated[Any, PrivateStateAttr]]
+
+
 @dynamic_prompt
 def instructions(request: ModelRequest[Any]) -> str:
     demo = site.origin()
     return f"{PROMPT}\nThe demo site is at {demo}" if demo else PROMPT
 
 
-graph = create_agent(
-    KeylessModel(),
-    BROWSER_TOOLS,
-    middleware=[instructions, ModelOfTheMoment(), tool_failures()],
-)
+MIDDLEWARE: list[AgentMiddleware[Any, Any, Any]] = [instructions, ModelOfTheMoment(), tool_failures()]
+for _one in MIDDLEWARE:
+    # Each brings a state of its own, which would publish the response again.
+    _one.state_schema = _State
+
+graph = create_agent(KeylessModel(), BROWSER_TOOLS, middleware=MIDDLEWARE, state_schema=_State)
 # Named here and not above: an agent with a name puts it on every message, where the output's contract has null.
 graph.name = NAME

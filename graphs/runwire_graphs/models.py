@@ -1,6 +1,6 @@
 """Which model the graphs run on: OpenAI, or whatever speaks its API, where it is configured; else the keyless one."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -44,14 +44,18 @@ def describe(settings: Settings) -> str:
 
 
 class OpenAIModel(ChatOpenAI):
-    """langchain-openai, with the provider's failures as `ModelError`, whose message reaches the user."""
+    """langchain-openai for async graphs, with the provider's failures as `ModelError`, whose message reaches users."""
 
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+        whole = False
         try:
             async for chunk in super()._astream(*args, **kwargs):
+                whole = whole or _ends(chunk)
                 yield chunk
         except OpenAIError as error:
             raise _told(error, self.openai_api_base) from error
+        if not whole:
+            raise ModelError(f"The model's provider at {self.openai_api_base or 'OpenAI'} broke off in its answer.")
 
     async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         try:
@@ -59,17 +63,11 @@ class OpenAIModel(ChatOpenAI):
         except OpenAIError as error:
             raise _told(error, self.openai_api_base) from error
 
-    def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
-        try:
-            yield from super()._stream(*args, **kwargs)
-        except OpenAIError as error:
-            raise _told(error, self.openai_api_base) from error
 
-    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        try:
-            return super()._generate(messages, *args, **kwargs)
-        except OpenAIError as error:
-            raise _told(error, self.openai_api_base) from error
+def _ends(chunk: ChatGenerationChunk) -> bool:
+    """Whether the provider says here that its answer is whole; a stream that is cut ends without a word."""
+    told = (chunk.generation_info or {}) | chunk.message.response_metadata
+    return bool(told.get("finish_reason") or told.get("status"))
 
 
 CURES = {

@@ -16,6 +16,7 @@ from runwire_graphs.errors import BrowserError, Refused
 
 TEXT_LIMIT = 6_000
 SETTLE_MS = 3_000
+LOOKS = 3
 SCROLL = {"down": (0, 1), "up": (0, -1), "right": (1, 0), "left": (-1, 0)}
 SETTLED = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done, 60)))"
 HREF = re.compile(r"^[\w.-]+\.[a-z]{2,}(?::\d+)?(?:/|$)", re.IGNORECASE)
@@ -68,10 +69,18 @@ async def look(session: Session) -> str:
     """The title, the address and what can be clicked or filled, numbered."""
     page = await _opened(session)
     async with in_words():
-        await page.wait_for_load_state("domcontentloaded")
-        session.elements, lines = await list_elements(page)
+        session.elements, lines = await _listed(page)
         listed = "\n".join(lines) or "Nothing on it can be clicked or filled."
         return f"Title: {await page.title()}\nAddress: {page.url}\n\n{listed}"
+
+
+async def _listed(page: Page) -> tuple[list[ElementHandle], list[str]]:
+    """The elements; a page that goes elsewhere by itself in the meantime is looked at once it is there."""
+    for _ in range(LOOKS):
+        await page.wait_for_load_state("domcontentloaded")
+        with suppress(PlaywrightError):
+            return await list_elements(page)
+    return await list_elements(page)
 
 
 async def read(session: Session) -> str:

@@ -19,7 +19,7 @@ SHOWN = 900
 
 def think(messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], forced: str | None) -> Reply:
     """The next message of a conversation."""
-    known = [Tool.of(tool) for tool in tools]
+    messages, known = _named(messages), [Tool.of(tool) for tool in tools]
     instructions = "\n".join(str(one.text) for one in messages if isinstance(one, SystemMessage))
     request, since = _request(messages)
     if forced:
@@ -28,6 +28,15 @@ def think(messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], f
     if not known:
         return Reply(_tell(request, _results(messages)))
     return _next_step(request, since, known, dict(KNOWN.findall(instructions)))
+
+
+def _named(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Tool messages with the names of their tools; some providers' forms leave them to the call."""
+    names = {call["id"]: call["name"] for one in messages if isinstance(one, AIMessage) for call in one.tool_calls}
+    return [
+        one.model_copy(update={"name": names.get(one.tool_call_id)}) if isinstance(one, ToolMessage) else one
+        for one in messages
+    ]
 
 
 def _request(messages: Sequence[BaseMessage]) -> tuple[str, list[BaseMessage]]:

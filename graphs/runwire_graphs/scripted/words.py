@@ -8,14 +8,14 @@ delete remove copy move make summarize summarise compare switch close filter sor
 ask""".split()
 # `and` joins steps only before a verb, known or followed by its object: "its title and text" is one thing.
 SPLIT = re.compile(
-    r"\s*(?:[;\n]+|[.!?]\s+(?=[A-Za-z])|,?\s+(?:and\s+)?then\s+"
+    r"\s*(?:[;\n]+|(?<!\d)[.!?]\s+(?=[A-Za-z])|,?\s+(?:and\s+)?then\s+"
     rf"|(?:,\s+and|\s+and|,)\s+(?!press\s+(?:enter|return)|submit)"
     rf"(?=(?:{'|'.join(VERBS)})\b|[a-z]+\s+(?:a|an|the|my|me|it|this|that|these|all)\b))\s*(?=\S)",
     re.IGNORECASE,
 )
 NUMBERED = re.compile(r"^\s*(?:\d+[.)]|[-*])\s+")
 POLITE = re.compile(
-    r"^(?:please|now|first|finally|next|also|can you|could you|would you|i want you to|let us|let's)\s+", re.I
+    r"^(?:please|now|then|first|finally|next|also|can you|could you|would you|i want you to|let us|let's)\s+", re.I
 )
 QUOTED = re.compile(r"\"([^\"]*)\"|“([^”]*)”|(?<![A-Za-z0-9])'([^']+)'(?![A-Za-z0-9])|`([^`]*)`")
 URL = re.compile(

@@ -1,0 +1,159 @@
+"""The bundle on the real server, on real langchain-openai, against a server on loopback that speaks OpenAI's API."""
+
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+import runwire
+from runwire import conformance
+from tests.bundle import bundle, run_by_http
+from tests.contract004 import OUTPUTS
+from tests.openai_server import KEY, Said, keyless, serve_openai
+from tests.sites import phrase, serve_site
+
+ASSISTANTS = tuple(OUTPUTS)
+PLANNERS = ("planner_style_agent", "assist_with_planner")
+
+
+@pytest.fixture(scope="module")
+def site():
+    with serve_site() as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def openai():
+    with serve_openai() as server:
+        yield server
+
+
+@pytest.fixture(scope="module", params=["chat", "responses"])
+def served(request, tmp_path_factory, site, openai):
+    env = {
+        "OPENAI_BASE_URL": openai.url,
+        "OPENAI_API_KEY": KEY,
+        "RUNWIRE_OPENAI_API": request.param,
+        "RUNWIRE_BROWSER_ALLOW": site.origin,
+    }
+    with bundle(tmp_path_factory.mktemp("openai"), **env) as running:
+        yield running
+
+
+@pytest.fixture
+def client(served, openai):
+    openai.mind, openai.requests = keyless, []
+    with runwire.Client(served.url) as opened:
+        yield opened
+
+
+def watched(client, assistant, text, **more):
+    with client.stream(assistant, text, **more) as run:
+        envelopes = list(run)
+    assert conformance.check(envelopes) == []
+    return run, envelopes
+
+
+def test_the_chat_drives_the_browser_through_langchain_openai(client, site, openai):
+    title, text = phrase(), phrase(8)
+    url = site.page("/openai", title, f"<p>{text}</p>")
+    run, envelopes = watched(client, "assist_with_playwright", f"open {url} and tell me its title and text")
+    said = runwire.ChatOutput.model_validate(run.result).messages[-1]
+    assert title in str(said["content"])
+    assert text in str(said["content"])
+    assert run.usage["total_tokens"] == 18 * len(openai.requests)
+    spoken = "".join(
+        one.payload["text"] for one in envelopes if one.type == "llm_token" and one.payload["channel"] == "text"
+    )
+    assert text in spoken
+    tokens = [one for one in envelopes if one.type == "llm_token"]
+    assert {one.payload["channel"] for one in tokens} == {"text", "tool_args"}
+
+
+@pytest.mark.parametrize("assistant", PLANNERS)
+def test_a_planner_works_through_langchain_openai(client, served, assistant):
+    note = phrase()
+    (served.files / "memo.txt").write_text(note)
+    (served.files / "n.csv").write_text("region,amount\neast,40\neast,2\n")
+    run, _ = watched(client, assistant, "read memo.txt and compute the sum of amount by region in n.csv")
+    assert run.result.planner_result.next_task == 2
+    assert note in str(run.result.messages[-1]["content"])
+    assert "east | 42.0" in str(run.result.messages[-1]["content"])
+
+
+@pytest.mark.parametrize("assistant", PLANNERS)
+def test_a_planner_asks_the_person_through_langchain_openai(client, served, assistant):
+    text = phrase()
+    (served.files / "asked.txt").write_text(text)
+    run, _ = watched(client, assistant, "read the file")
+    assert run.status == "interrupted"
+    with run.respond("asked.txt") as resumed:
+        list(resumed)
+    assert text in str(resumed.result.messages[-1]["content"])
+
+
+def test_two_tool_calls_in_one_message_are_both_answered(client, served, openai):
+    texts = {f"{number}.txt": phrase() for number in range(2)}
+    for name, text in texts.items():
+        (served.files / name).write_text(text)
+    calls = tuple(("read_file", {"path": name}) for name in texts)
+
+    def mind(messages, tools, forced):
+        if forced == "Plan":
+            return Said(calls=(("Plan", {"decision": "replace", "plan": [{"expert": "files", "task": "both"}]}),))
+        answered = any(message.get("role") == "tool" for message in messages)
+        return Said(text="done") if answered or not tools else Said(calls=calls)
+
+    openai.mind = mind
+    _, envelopes = watched(client, "planner_style_agent", "read both")
+    results = [one.payload["result"]["text"] for one in envelopes if one.type == "tool_end" and one.parent_id]
+    assert sorted(results) == sorted(texts.values())
+
+
+@pytest.mark.parametrize("assistant", ASSISTANTS)
+def test_the_output_is_that_of_the_contract_also_without_a_token_mode(served, assistant, openai):
+    openai.mind = keyless
+    final = run_by_http(served.url, assistant, "test")[-1][1]
+    Draft202012Validator(OUTPUTS[assistant]).validate(final)
+
+
+@pytest.mark.parametrize("assistant", ASSISTANTS)
+def test_a_providers_failure_fails_the_run_in_words_that_survive(client, openai, assistant):
+    reason = phrase()
+    openai.mind = lambda messages, tools, forced: Said(error=(404, reason))
+    run, envelopes = watched(client, assistant, "read the page")
+    assert run.status == "error"
+    errors = [one.payload["message"] for one in envelopes if one.type == "error"]
+    assert any(reason in message and "OPENAI_MODEL" in message for message in errors)
+
+
+def test_a_provider_that_breaks_off_fails_the_run(client, openai):
+    openai.mind = lambda messages, tools, forced: Said(text=phrase(40), cut_after=4)
+    run, envelopes = watched(client, "assist_with_playwright", "hello")
+    assert run.status == "error"
+    assert "broke off" in next(one.payload["message"] for one in envelopes if one.type == "error")
+
+
+def test_reasoning_has_a_channel_of_its_own(client, openai, served):
+    thought = phrase(6)
+    openai.mind = lambda messages, tools, forced: Said(text="fine", reasoning=thought)
+    _, envelopes = watched(client, "assist_with_playwright", "hello")
+    told = [one.payload for one in envelopes if one.type == "llm_token" and one.payload["channel"] == "reasoning"]
+    responses = any(request["path"].endswith("/responses") for request in openai.requests)
+    assert "".join(one["text"] for one in told) == (thought if responses else "")
+
+
+def test_a_tool_that_does_not_exist_is_told_to_the_model(client, openai):
+    def mind(messages, tools, forced):
+        answered = any(message.get("role") == "tool" for message in messages)
+        return Said(text="I see") if answered else Said(calls=(("teleport", {"to": "moon"}),))
+
+    openai.mind = mind
+    run, _ = watched(client, "assist_with_playwright", "hello")
+    assert run.status == "success"
+    assert run.result.messages[2]["status"] == "error"
+
+
+def test_the_key_goes_to_the_provider_and_into_no_envelope(client, openai):
+    run, envelopes = watched(client, "assist_with_playwright", "hello")
+    assert {request["key"] for request in openai.requests} == {f"Bearer {KEY}"}
+    assert KEY not in "".join(str(one.to_dict()) for one in envelopes)
+    assert KEY not in str(client.sdk.threads.get_state(run.thread_id))
