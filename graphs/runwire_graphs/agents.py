@@ -6,7 +6,7 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse, ToolErrorMiddleware
 from langchain.agents.middleware.types import ToolCallRequest
 
-from runwire_graphs.errors import NoBrowser
+from runwire_graphs.errors import ConfigError, NoBrowser
 from runwire_graphs.models import chat_model
 
 
@@ -21,7 +21,7 @@ class ModelOfTheMoment(AgentMiddleware[Any, Any, Any]):
 
 def in_words(error: Exception, request: ToolCallRequest) -> str | None:
     """What the model is told of a tool's failure; None lets it fail the run, where no other call could do better."""
-    return None if isinstance(error, NoBrowser) else failure(error)
+    return None if isinstance(error, NoBrowser | ConfigError) else failure(error)
 
 
 def failure(error: Exception) -> str:

@@ -41,7 +41,7 @@ def free_port(host: str, wanted: int) -> int:
 def check_bind(host: str, settings: Settings) -> None:
     """A server that others can reach needs keys."""
     near = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    if not near and not settings.server_keys:
+    if not settings.server_keys and not near:
         raise ConfigError(f"{host} is not local: set RUNWIRE_SERVER_KEYS before you serve others")
 
 
@@ -99,8 +99,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    settings = Settings.read()
-    host = os.environ.get("HOST") or "127.0.0.1"
+    settings, host = Settings.read(), os.environ.get("HOST") or "127.0.0.1"
     try:
         check_bind(host, settings)
         port = free_port(host, int(os.environ.get("PORT") or PORT))

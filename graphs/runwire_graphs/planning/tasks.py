@@ -8,6 +8,7 @@ from langchain_core.tools import BaseTool, tool
 from langgraph.types import Send, interrupt
 
 from runwire_graphs.agents import failure
+from runwire_graphs.errors import ConfigError
 from runwire_graphs.experts.tools import expert_tools
 from runwire_graphs.models import chat_model
 from runwire_graphs.planning.planner import spoken
@@ -74,6 +75,8 @@ async def call_tool(asked: ToolTask, config: RunnableConfig) -> dict[str, list[A
         if call["name"] not in known:
             raise KeyError(f"There is no tool {call['name']!r}; there are {', '.join(known)}.")
         answer = await known[call["name"]].ainvoke(call, config)
+    except ConfigError:
+        raise
     except Exception as error:  # a tool's failure is its result
         answer = ToolMessage(failure(error), tool_call_id=call["id"], name=call["name"], status="error")
     return {"messages": [answer]}

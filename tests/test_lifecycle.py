@@ -1,0 +1,89 @@
+"""What outlives what: a stopped or killed server leaves no process, a restarted one goes on with runs that waited."""
+
+import os
+import select
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+import runwire
+from tests.bundle import bundle, children
+from tests.sites import phrase, serve_site
+
+SECONDS = 20.0
+
+
+def watch(pids):
+    """Handles by which the kernel tells of the end of processes that are not our children."""
+    return {pid: os.pidfd_open(pid) for pid in pids}
+
+
+def left_after_a_while(handles):
+    """Those that are still there when the time is over."""
+    deadline = time.monotonic() + SECONDS
+    left = []
+    for pid, handle in handles.items():
+        ended, _, _ = select.select([handle], [], [], max(0.0, deadline - time.monotonic()))
+        left += [] if ended else [pid]
+        os.close(handle)
+    return left
+
+
+def worked(running, site):
+    """Have the browser and both experts at work; gives the processes that they made."""
+    url = site.page("/", "Page", "page")
+    (running.files / "a.csv").write_text("x\n1\n")
+    with runwire.Client(running.url) as client:
+        client.run("assist_with_playwright", f"open {url}")
+        client.run("planner_style_agent", "list the files and list the tables")
+    pids = children(running.process)
+    commands = b" ".join(Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pids)
+    for part in (b"chrom", b"experts.files", b"experts.tables"):
+        assert part in commands
+    return pids
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL], ids=lambda one: one.name)
+def test_a_server_that_ends_leaves_no_browser_and_no_expert(tmp_path, how):
+    with serve_site() as site, bundle(tmp_path, RUNWIRE_BROWSER_ALLOW=site.origin) as running:
+        made = watch(worked(running, site))
+        running.process.send_signal(how)
+        running.process.wait(SECONDS)
+        assert left_after_a_while(made) == []
+
+
+def test_a_run_that_waits_is_answered_after_a_restart(tmp_path):
+    text = phrase()
+    with bundle(tmp_path) as running, runwire.Client(running.url) as client:
+        (running.files / "late.txt").write_text(text)
+        run = client.stream("planner_style_agent", "read the file")
+        with run:
+            before = list(run)
+        assert run.status == "interrupted"
+    with bundle(tmp_path) as again, runwire.Client(again.url) as client:
+        with client.stream("planner_style_agent", thread_id=run.thread_id, resume="late.txt") as resumed:
+            after = list(resumed)
+        assert runwire.conformance.check(after, after=before) == []
+        assert text in str(resumed.result.messages[-1]["content"])
+        assert resumed.trace_id == run.trace_id
+
+
+def test_one_graph_without_its_parts_does_not_keep_the_others_from_serving(tmp_path):
+    env = {"RUNWIRE_CHROMIUM": str(tmp_path / "none"), "RUNWIRE_OPENAI_API": "chat"}
+    with bundle(tmp_path, **env) as running, runwire.Client(running.url) as client:
+        with pytest.raises(runwire.RunFailed, match="make browser"):
+            client.run("assist_with_playwright", "open https://example.com")
+        (running.files / "there.txt").write_text("there")
+        assert "there" in str(client.run("planner_style_agent", "read there.txt").messages[-1]["content"])
+
+
+def test_a_wrong_setting_fails_the_runs_that_meet_it_with_its_name(tmp_path):
+    env = {"RUNWIRE_EXPERTS": str(tmp_path / "none.json"), "RUNWIRE_BROWSER_CONTEXTS": "many"}
+    with bundle(tmp_path, **env) as running, runwire.Client(running.url) as client:
+        with pytest.raises(runwire.RunFailed, match="RUNWIRE_EXPERTS"):
+            client.run("planner_style_agent", "list the files")
+        with pytest.raises(runwire.RunFailed, match="RUNWIRE_BROWSER_CONTEXTS"):
+            client.run("assist_with_playwright", "open https://example.com")
+        assert client.run("assist_with_playwright", "hello").messages
