@@ -52,7 +52,8 @@ async def at(sessions, url, key="thread"):
 @pytest.mark.parametrize(
     "address",
     """127.0.0.1 127.9.9.9 10.1.2.3 172.16.0.1 192.168.1.1 169.254.169.254 0.0.0.0 100.64.0.1 224.0.0.1
-    ::1 fe80::1 fd00::1 ::ffff:127.0.0.1 ::ffff:10.0.0.1 64:ff9b::7f00:1 2002:7f00:1:: 2001:0:7f00:1::80ff:fffe""".split(),
+    ::1 fe80::1 fd00::1 ::ffff:127.0.0.1 ::ffff:10.0.0.1 64:ff9b::7f00:1 2002:7f00:1::
+    2001:0:7f00:1::80ff:fffe""".split(),
 )
 def test_an_address_of_a_private_network_is_not_public(address):
     assert not is_public(ipaddress.ip_address(address))

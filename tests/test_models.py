@@ -68,6 +68,7 @@ def test_a_key_is_in_no_repr(monkeypatch):
 
 
 def test_an_unknown_api_is_a_wrong_setting(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("RUNWIRE_OPENAI_API", "telepathy")
     with pytest.raises(ConfigError, match="chat or responses"):
         chat_model()
