@@ -7,7 +7,7 @@ import subprocess
 from tests.rooms import ROOT
 
 OUTER_MAKE = ("MAKE", "MFLAGS", "ARGS", "VENV", "PYTHON")
-TARGETS = ["help", "setup", "test", "check", "bench", "chaos", "goldens", "record", "schema", "clean"]
+TARGETS = ["help", "setup", "serve", "browser", "test", "check", "bench", "chaos", "goldens", "record", "schema", "clean"]
 
 
 def make(*args):
@@ -47,7 +47,9 @@ def test_an_old_python_is_named_with_what_to_do(tmp_path):
 def test_an_environment_is_set_up_once_and_again_when_the_versions_change(tmp_path):
     (tmp_path / ".stamp").touch()
     venv = f"VENV={tmp_path}"
-    assert make("-n", venv, "test").stdout.split() == [f"{tmp_path}/bin/python", "-m", "pytest"]
+    steps = [line.split() for line in make("-n", venv, "test").stdout.splitlines()]
+    python = f"{tmp_path}/bin/python"
+    assert steps == [[python, "-m", "runwire_graphs.browser.getting"], [python, "-m", "pytest"]]
     for changed in ("pyproject.toml", "constraints.txt"):
         assert "pip install" in make("-n", "-W", changed, venv, "test").stdout
 
