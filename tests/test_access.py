@@ -2,8 +2,10 @@
 
 import httpx
 import pytest
+from langgraph_sdk import Auth
 
 import runwire
+from runwire_graphs.auth import authenticate
 from runwire_graphs.errors import ConfigError
 from runwire_graphs.guard import refusal
 from runwire_graphs.settings import STUDIO, Settings
@@ -121,6 +123,18 @@ def test_a_key_is_in_no_log_and_in_no_state(keyed):
 
 def test_without_keys_this_machine_needs_none(local):
     assert run_by_http(local.url, "planner_style_agent", "test")[-1][0] == "values"
+
+
+@pytest.mark.parametrize(("client", "near"), [("127.0.0.1", True), ("::1", True), ("10.0.0.9", False), ("", False)])
+async def test_without_keys_only_this_machine_is_let_in(client, near, monkeypatch):
+    monkeypatch.delenv("RUNWIRE_SERVER_KEYS", raising=False)
+    scope = {"client": (client, 5000) if client else None}
+    if near:
+        assert (await authenticate({}, scope))["identity"] == "local"
+    else:
+        with pytest.raises(Auth.exceptions.HTTPException) as caught:
+            await authenticate({}, scope)
+        assert caught.value.status_code == 401
 
 
 @pytest.mark.parametrize(
