@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+import re
 
 import pytest
 
@@ -364,3 +365,32 @@ def test_an_odd_frame_reads_by_what_it_shares_with_others_as_when_it_is_parsed_w
     for one in (first, raw, raw, first, raw.replace(b'"b"', b'"c"'), first):
         frame = ServerSentEvent("messages", one)
         assert shared.feed(frame) == whole.feed(read_part(frame))
+
+
+def test_a_call_tells_the_namespace_it_was_called_in_and_a_graph_its_own():
+    found = told("deep/every.sse")
+    starts = [(e.payload["tool_name"], e.agent, e.payload["namespace"]) for e in of_type(found, "tool_start")]
+    assert [space for name, _, space in starts if name == "task"] == [[], []]
+    asked = {agent: space for name, agent, space in starts if name == "lookup"}
+    assert all(re.fullmatch(r"tools:[0-9a-f-]{36}", "|".join(space)) for space in asked.values())
+    spoken = {e.agent: e.payload["namespace"] for e in of_type(found, "llm_start")}
+    assert {agent: spoken[agent] for agent in ("researcher", "critic")} == asked
+    (outer,) = [e for e in of_type(told("sub_ask/every.sse"), "tool_start") if e.payload["kind"] == "subgraph"]
+    assert outer.payload["namespace"][0].startswith(f"{outer.payload['node']}:")
+
+
+def test_an_update_tells_the_node_that_wrote_it_and_the_graph_that_told_it():
+    adapter = StreamAdapter(run_id="r")
+    found = adapter.feed(StreamPart("updates", (), {"plan": {"steps": 2}}))
+    found += adapter.feed(StreamPart("updates", ("inner:1",), {"look": {"steps": 3}}))
+    found += adapter.feed(StreamPart("custom", ("inner:1",), "half"))
+    told = [(e.payload["kind"], e.payload["node"], e.payload["namespace"]) for e in of_type(found, "tool_update")]
+    assert told == [("state", "plan", []), ("state", "look", ["inner:1"]), ("custom", None, ["inner:1"])]
+
+
+def test_a_resumed_call_knows_its_namespace_again():
+    (asked,) = [e for e in of_type(told("deep_ask/every.sse"), "tool_start") if e.payload["tool_name"] == "ask_person"]
+    (again,) = [
+        e for e in of_type(told("deep_ask/every.2.sse"), "subgraph_resume") if e.payload["tool_name"] == "ask_person"
+    ]
+    assert again.payload["namespace"] == asked.payload["namespace"] != []

@@ -24,7 +24,6 @@ class ModelCall(Call):
         self.message_id = ""
         self.ids: list[str] = []
         self.task: Task | None = None
-        self.namespace: Namespace = ()
         self.emitted: dict[Any, int] = {}
         self.heard: dict[Any, int] = {}
         self.slots: dict[Any, list[Any]] = {}
@@ -153,6 +152,7 @@ class Models:
         run.learn(meta)
         params = {key[3:]: value for key, value in meta.items() if key.startswith("ls_") and key != "ls_model_name"}
         payload = {"model": call.name, "params": scrub(params) or None, "node": call.node, "message_id": id}
+        payload["namespace"] = list(namespace)
         run.calls.open(call, "llm_start", payload)
         return call
 

@@ -79,7 +79,7 @@ class Tasks:
             return task.tools[0]
         call_id = subgraph_call(self.run.trace_id, namespace)
         known = self.run.calls.by_id.get(call_id)
-        call = known or self._open(call_id, parent, name or base[-1], task)
+        call = known or self._open(call_id, parent, namespace, name or base[-1], task)
         call.owns_graph = True
         if task:
             task.inner.append(call)
@@ -90,14 +90,16 @@ class Tasks:
         found = [task for task in self.open_in(namespace[:-1]) if task.name == namespace[-1]]
         return found[0] if len(found) == 1 else None
 
-    def _open(self, call_id: str, parent: Call, name: str, task: Task | None) -> Call:
+    def _open(self, call_id: str, parent: Call, namespace: Namespace, name: str, task: Task | None) -> Call:
         call = Call(call_id, "subgraph", parent, name, name, parent.agent)
+        call.namespace = namespace
         payload = {
             "kind": "subgraph",
             "tool_name": name,
             "input": scrub(task.input) if task else None,
             "node": name,
             "tool_call_id": None,
+            "namespace": list(namespace),
         }
         self.run.calls.open(call, "tool_start", payload)
         return call

@@ -64,7 +64,7 @@ class Tools:
         agent = args.get("subagent_type") if name == "task" and isinstance(args, dict) else None
         call_id = tool_call(self.run.trace_id, namespace, asked["id"], len(uses) + 1)
         call = Call(call_id, "tool", parent, name, node, agent if isinstance(agent, str) else parent.agent)
-        call.tool_call_id = asked["id"]
+        call.tool_call_id, call.namespace = asked["id"], namespace
         uses.append(call)
         self._start(call, scrub(args))
         return call
@@ -76,6 +76,7 @@ class Tools:
             "args": args,
             "node": call.node,
             "tool_call_id": call.tool_call_id,
+            "namespace": list(call.namespace),
         }
         self.run.calls.open(call, "tool_start", payload)
 
@@ -163,7 +164,7 @@ class Tools:
             return
         parent = self.run.tasks.owner(namespace)
         call = Call(tool_call(self.run.trace_id, namespace, run_id, 1), "tool", parent, name, node, parent.agent)
-        self.by_run[run_id] = call
+        call.namespace, self.by_run[run_id] = namespace, call
         self._start(call, scrub(args))
 
     def run_ended(self, run_id: str, output: Any) -> None:
