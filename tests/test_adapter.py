@@ -394,3 +394,64 @@ def test_a_resumed_call_knows_its_namespace_again():
         e for e in of_type(told("deep_ask/every.2.sse"), "subgraph_resume") if e.payload["tool_name"] == "ask_person"
     ]
     assert again.payload["namespace"] == asked.payload["namespace"] != []
+
+
+def nameless(content, **more):
+    return {"type": "ai", "content": content, "id": None, **more}
+
+
+def token(content):
+    return ("messages", ({"type": "AIMessageChunk", "content": content, "id": None}, {"langgraph_node": "model"}))
+
+
+def test_with_messages_among_the_modes_no_text_is_taken_from_a_whole_message():
+    whole = ("updates", {"model": {"messages": [nameless("Hello")]}})
+    for mode, texts in ((["updates", "messages"], []), (["updates", "custom"], ["Hello"]), (None, ["Hello"])):
+        found = StreamAdapter(run_id="r", mode=mode).feed(whole)
+        assert [e.payload["text"] for e in of_type(found, "llm_token")] == texts, mode
+
+
+def test_a_whole_message_without_an_id_ends_the_one_that_was_streamed():
+    adapter, found = StreamAdapter(run_id="r"), []
+    for text in ("one", "two"):
+        found += adapter.feed(token(text))
+        found += adapter.feed(("updates", {"model": {"messages": [nameless(text, usage_metadata={"n": 1})]}}))
+    ends = of_type(found, "llm_end")
+    assert [(e.payload["message_id"], e.payload["usage"]) for e in ends] == [
+        ("model#1", {"n": 1}),
+        ("model#2", {"n": 1}),
+    ]
+
+
+def test_a_request_without_a_message_id_is_a_new_one_once_it_was_answered():
+    asked = nameless("", tool_calls=[{"type": "tool_call", "name": "look", "args": {}, "id": "call_1"}])
+    answer = {"type": "tool", "content": "seen", "tool_call_id": "call_1", "id": None}
+    adapter, found = StreamAdapter(run_id="r"), []
+    for _ in range(2):
+        # Twice, as where two modes tell it.
+        found += adapter.feed(("updates", {"model": {"messages": [asked]}}))
+        found += adapter.feed(("updates", {"model": {"messages": [asked]}}))
+        found += adapter.feed(("updates", {"tools": {"messages": [answer]}}))
+    tools = [e.type for e in of_type(found, "tool_start", "tool_end") if e.parent_id]
+    assert tools == ["tool_start", "tool_end"] * 2
+
+
+@pytest.mark.parametrize(("exhausted", "status", "codes"), [(True, "ok", []), (False, "cancelled", ["cut"])])
+def test_a_graph_that_returned_is_not_cut(exhausted, status, codes):
+    adapter = StreamAdapter(run_id="r")
+    adapter.feed(token("word"))
+    found = adapter.finish(exhausted=exhausted)
+    assert (found[-1].payload["status"], warnings(found)) == (status, codes)
+
+
+def test_a_servers_stream_may_be_cut_however_it_ends():
+    adapter = StreamAdapter()
+    adapter.feed(ServerSentEvent("metadata", b'{"run_id":"r"}'))
+    adapter.feed(token("word"))
+    assert warnings(adapter.finish(exhausted=True)) == ["cut"]
+
+
+def test_a_graph_that_returned_with_a_question_waits():
+    adapter = StreamAdapter(run_id="r")
+    adapter.feed(("updates", {"__interrupt__": [{"value": "why?", "id": "i1"}]}))
+    assert adapter.finish(exhausted=True)[-1].payload["interrupts"] == [{"value": "why?", "id": "i1"}]

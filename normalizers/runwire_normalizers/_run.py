@@ -222,7 +222,7 @@ class Run:
         before = id and self.models.finished_before(id) and id not in self.models.by_id
         self.models.in_state(namespace, message, node, task)
         if asked and not before:
-            key = self.message_key(id) if id else digest([list(namespace), asked])
+            key = self.message_key(id) if id else self.tools.nameless_key(namespace, asked)
             self.tools.request(namespace, key, asked, node)
 
     def _tell(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from runwire_normalizers._calls import Call
-from runwire_normalizers._identity import Namespace, canonical, tool_call
+from runwire_normalizers._identity import Namespace, canonical, digest, tool_call
 from runwire_normalizers._scrub import scrub
 from runwire_normalizers.envelope import Status
 from runwire_normalizers.results import tool_result
@@ -22,10 +22,13 @@ class Tools:
         self.run = run
         self.uses: dict[tuple[Namespace, str], list[Call]] = {}
         self.requested: dict[str, Namespace] = {}
+        self.repeats: dict[str, int] = {}
         self.unclaimed: set[str] = set()
         self.answered: set[str] = set()
         self.pending: list[tuple[ModelCall, list[dict[str, Any]]]] = []
         self.by_run: dict[str, Call] = {}
+        # Whether it is known that nothing but messages is streamed.
+        self.at_once = False
 
     def request(self, namespace: Namespace, message_key: str, calls: list[dict[str, Any]], node: str | None) -> None:
         """A message that asks for tools has entered the state."""
@@ -39,6 +42,15 @@ class Tools:
                 self.unclaimed.discard(uses[-1].call_id)
                 continue
             self._open(namespace, asked, node)
+
+    def nameless_key(self, namespace: Namespace, calls: list[dict[str, Any]]) -> str:
+        """The key of a message without an id: the same request is a new one once the last was answered."""
+        base = digest([list(namespace), calls])
+        number = self.repeats.setdefault(base, 1)
+        known = f"{base}#{number}" in self.requested
+        if known and all(uses and uses[-1].over for uses in (self._known(namespace, one["id"]) for one in calls)):
+            self.repeats[base] += 1
+        return f"{base}#{self.repeats[base]}"
 
     def execute(self, namespace: Namespace, asked: dict[str, Any], node: str | None) -> Call:
         """A task that executes the tool call has started."""
@@ -128,6 +140,8 @@ class Tools:
         asked = self.run.models.accumulated(model)
         if asked:
             self.pending.append((model, asked))
+        if self.at_once:
+            self.start_all_pending()
 
     def _start_pending(self, id: str) -> None:
         if self.run.state_seen:

@@ -1,6 +1,6 @@
 """`StreamAdapter`: parts of any LangGraph stream in, envelopes out."""
 
-from collections.abc import AsyncIterable, Callable, Mapping
+from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from typing import Any
 
 from runwire_normalizers._adapting import Emitter, Hand
@@ -19,15 +19,18 @@ from runwire_normalizers.sampler import EventSampler, Profile, Timer
 from runwire_normalizers.sse import ServerSentEvent
 
 LONG_OPEN = 600.0
+TOKENS = frozenset({"messages", "messages-tuple"})
 
 
 class StreamAdapter:
     """Turns the parts of one run into envelopes: `feed` each, then `finish` with what is known of the end.
 
-    `clock` gives `ts`; without it, and without `ts` given to `feed`, envelopes carry null. `mode` names the mode of
-    bare chunks where their shape leaves it open. `completion` names a signal (such as `research_done`) to put around
-    the result of every graph, or, as a mapping, of those it names. `profile` and `timer` are for `adapt`, which hands
-    out through an `EventSampler`; `feed` and `finish` return everything as it comes.
+    `clock` gives `ts`; without it, and without `ts` given to `feed`, envelopes carry null. `mode` is what was asked of
+    `stream_mode`, where that is known: one mode names bare chunks whose shape leaves it open; with `messages` among
+    several no text is taken from whole messages; with `messages` alone tool calls start with the end of their message.
+    `completion` names a signal (such as `research_done`) to put around the result of every graph, or, as a mapping, of
+    those it names. `profile` and `timer` are for `adapt`, which hands out through an `EventSampler`; `feed` and
+    `finish` return everything as it comes.
     """
 
     def __init__(
@@ -40,7 +43,7 @@ class StreamAdapter:
         label: str | None = None,
         input: Any = None,
         meta: dict[str, Any] | None = None,
-        mode: str | None = None,
+        mode: str | Sequence[str] | None = None,
         resumed_from: Continuation | None = None,
         completion: str | Mapping[str, str] | None = None,
         clock: Callable[[], float] | None = None,
@@ -54,7 +57,8 @@ class StreamAdapter:
         self._label = label
         self._input = input
         self._meta = meta
-        self._mode = mode
+        self._mode = mode if isinstance(mode, str) else None
+        self._modes = frozenset([mode] if isinstance(mode, str) else mode or ())
         self._resumed_from: Continuation | None = None
         self._completion = completion
         self._clock = clock
@@ -130,13 +134,18 @@ class StreamAdapter:
             run.calls.tick()
         return run.calls.taken()
 
-    def finish(self, outcome: Outcome | OutcomeStatus | None = None, ts: float | None = None) -> list[Envelope]:
-        """The envelopes that close the stream; nothing follows them."""
+    def finish(
+        self, outcome: Outcome | OutcomeStatus | None = None, ts: float | None = None, *, exhausted: bool = False
+    ) -> list[Envelope]:
+        """The envelopes that close the stream; nothing follows them.
+
+        Without an outcome the parts decide; `exhausted` says that they came from a graph in this process that returned.
+        """
         run = self._run or self._begin(StreamPart("metadata", (), {}), ts)
         run.calls.ts, run.calls.origin = self._now(ts), self.origin
         if not self._finished:
             self._finished = True
-            run.ending.finish(Outcome.read(outcome))
+            run.ending.finish(Outcome.read(outcome), exhausted)
         return run.calls.taken()
 
     def is_whole(self, outcome: Outcome) -> bool:
@@ -213,6 +222,9 @@ class StreamAdapter:
             self._long_open,
         )
         self._run.calls.ts, self._run.calls.origin = self._now(ts), self.origin
+        if self._modes & TOKENS:
+            self._run.models.sources.add("messages")
+            self._run.tools.at_once = self._modes <= TOKENS | {"custom"}
         self._run.begin(self._meta)
         return self._run
 
