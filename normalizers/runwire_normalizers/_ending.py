@@ -107,11 +107,12 @@ class Ending:
             return run.told_outcome
         if run.failure:
             return Outcome("error", run.failure)
-        unfinished = run.tasks.working()
-        speaking = any(isinstance(call, ModelCall) and not call.over for call in run.all_calls())
-        if run.interrupted or (unfinished and run.root_chain == "ended"):
+        ended = run.root_chain == "ended"
+        if run.interrupted or (ended and run.tasks.stopped()):
             return Outcome("interrupted")
-        if not returned and (unfinished or speaking or run.awaiting or run.root_chain == "open"):
+        speaking = any(isinstance(call, ModelCall) and not call.over for call in run.all_calls())
+        unfinished = run.root_chain == "open" or (run.tasks.working() and not ended)
+        if not returned and (unfinished or speaking or run.awaiting):
             run.warn("cut", "the stream ended in the middle of the run", None)
             return Outcome("cancelled")
         return Outcome("success")

@@ -31,6 +31,8 @@ class Task:
         self.announced = False
         self.attempt = 1
         self.order = 0
+        # As far as `events` tell it.
+        self.step = 0
 
     @property
     def path(self) -> str:
@@ -217,6 +219,11 @@ class Tasks:
         if not self.run.resumed:
             return self.open_tasks()
         return [task for task in self.open_tasks() if task.models or task.inner or task.tools]
+
+    def stopped(self) -> bool:
+        """Whether the root's last step has a task that never ended; one of an earlier step has handed over."""
+        last = max((task.step for task in self.by_id.values() if not task.namespace), default=0)
+        return any(not task.namespace and task.step == last for task in self.working())
 
 
 def _executed(input: Any) -> list[dict[str, Any]]:

@@ -27,8 +27,8 @@ class Tools:
         self.answered: set[str] = set()
         self.pending: list[tuple[ModelCall, list[dict[str, Any]]]] = []
         self.by_run: dict[str, Call] = {}
-        # Whether it is known that nothing but messages is streamed.
-        self.at_once = False
+        # Whether it is known that nothing but messages is streamed, or that nodes' results are too.
+        self.at_once = self.in_state = False
 
     def request(self, namespace: Namespace, message_key: str, calls: list[dict[str, Any]], node: str | None) -> None:
         """A message that asks for tools has entered the state."""
@@ -92,6 +92,12 @@ class Tools:
         }
         self.run.calls.open(call, "tool_start", payload)
 
+    def hear(self, namespace: Namespace, message: dict[str, Any], node: str | None) -> None:
+        """A tool message of `messages`: where the state tells it too, one that nobody asked for waits for the state."""
+        asked = isinstance(message.get("tool_call_id"), str) and self._known(namespace, message["tool_call_id"])
+        if asked or not (self.in_state or self.run.results_seen):
+            self.answer(namespace, message, node)
+
     def answer(self, namespace: Namespace, message: dict[str, Any], node: str | None) -> None:
         """A tool message: it ends the use that it answers."""
         id, message_id = message.get("tool_call_id"), message.get("id")
@@ -106,6 +112,7 @@ class Tools:
             if uses or self._elsewhere(namespace, id):
                 return
             call = self._open(namespace, {"id": id, "name": message.get("name"), "args": None}, node)
+            self.unclaimed.add(call.call_id)
         if call.name is None:
             call.name = message.get("name")
         failed = message.get("status") == "error"

@@ -20,6 +20,7 @@ from runwire_normalizers.sse import ServerSentEvent
 
 LONG_OPEN = 600.0
 TOKENS = frozenset({"messages", "messages-tuple"})
+RESULTS = frozenset({"updates", "tasks", "debug"})
 
 
 class StreamAdapter:
@@ -225,6 +226,7 @@ class StreamAdapter:
         if self._modes & TOKENS:
             self._run.models.sources.add("messages")
             self._run.tools.at_once = self._modes <= TOKENS | {"custom"}
+            self._run.tools.in_state = bool(self._modes & RESULTS)
         self._run.begin(self._meta)
         return self._run
 

@@ -1,7 +1,7 @@
 """`StreamParser`: the typed events of a graph that streams in this process, in any mode and shape."""
 
 import dataclasses
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Collection, Generator, Iterable, Sequence
 from typing import Any
 
 from runwire_normalizers.adapter import StreamAdapter
@@ -66,7 +66,9 @@ class StreamParser:
         adapter = StreamAdapter(mode=self._mode, label=self._label, clock=self._clock, resumed_from=resumed_from)
         return ParsedStream(adapter, self.projection())
 
-    def parse(self, stream: Iterable[Any], *, resumed_from: Continuation | None = None) -> Iterator[ParserEvent]:
+    def parse(
+        self, stream: Iterable[Any], *, resumed_from: Continuation | None = None
+    ) -> Generator[ParserEvent, None, None]:
         """The events of `graph.stream(…)`. What the graph raises is an `ErrorEvent`; leaving early closes the stream.
 
         `resumed_from` is the `continuation` of the parser whose stream waited: calls that it told of go on.
@@ -89,7 +91,7 @@ class StreamParser:
 
     async def aparse(
         self, stream: AsyncIterable[Any], *, resumed_from: Continuation | None = None
-    ) -> AsyncIterator[ParserEvent]:
+    ) -> AsyncGenerator[ParserEvent, None]:
         """As `parse`, of `graph.astream(…)` or `graph.astream_events(…)`."""
         source, parsed, failure = aiter(stream), self.begin(resumed_from), None
         try:
