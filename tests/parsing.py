@@ -8,7 +8,8 @@ from typing import Any
 from runwire import ParserEvent, StreamParser
 
 SECONDS = 60
-TASK = re.compile(r":[0-9a-f-]{36}")
+# Ids of tasks in namespaces, and of interrupts.
+DERIVED = re.compile(r":[0-9a-f-]{36}|^[0-9a-f]{32}$")
 VARYING = frozenset({"call_id", "parent_id", "duration_ms", "created_at", "modified_at"})
 
 
@@ -44,4 +45,4 @@ def _without(value: Any) -> Any:
         return {key: _without(inner) for key, inner in value.items() if key not in VARYING}
     if isinstance(value, list):
         return [_without(inner) for inner in value]
-    return TASK.sub("", value) if isinstance(value, str) else value
+    return DERIVED.sub("", value) if isinstance(value, str) else value

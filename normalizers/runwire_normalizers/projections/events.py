@@ -75,6 +75,10 @@ class EventProjection:
             return self._token(envelope)
         return list(_READERS[envelope.type](self, envelope))
 
+    def knows(self, call_id: str) -> bool:
+        """Whether a call is open, as far as it was told."""
+        return call_id in self._calls
+
     def learn(self, envelope: Envelope) -> None:
         """A start that somebody else was told of, so that what follows it is understood."""
         self._calls[envelope.call_id] = _Call(envelope)
