@@ -7,6 +7,7 @@ from runwire_normalizers._adapting import Emitter, Hand
 from runwire_normalizers._chunks import ChunkReader
 from runwire_normalizers._frames import FrameReader, is_plain_text
 from runwire_normalizers._identity import trace_of
+from runwire_normalizers._models import ModelCall
 from runwire_normalizers._run import Run
 from runwire_normalizers._wholeness import is_whole, lacks
 from runwire_normalizers.coerce import json_safe
@@ -104,15 +105,23 @@ class StreamAdapter:
             said, run = self._frames.token(item), self._run
             if said is None or run is None or said[0].state == "ended":
                 return self._feed_frame(item, ts)
-            run.awaiting, run.calls.origin = False, self.origin
-            if ts is not None or self._clock:
-                run.calls.ts = self._now(ts)
-                run.calls.tick()
-            return run.models.say(*said)
+            return self._say(run, *said, ts)
         part = self._chunks.read(item, self._mode)
+        if self._chunks.text is not None and self._run is not None:
+            call = self._run.models.by_id.get(part.data[0]["id"])
+            if call is not None and not call.over and part.data[0]["id"] in call.ids:
+                return self._say(self._run, call, self._chunks.text, ts)
         if self._mode is None and isinstance(item, Mapping) and part.mode in ("values", "updates"):
             self._mode = part.mode if "ns" not in item and "event" not in item else None
         return self._feed_part(part, ts)
+
+    def _say(self, run: Run, call: ModelCall, text: str, ts: float | None) -> list[Envelope]:
+        """More text of an open model call, and nothing else: what most parts are."""
+        run.awaiting, run.calls.origin = False, self.origin
+        if ts is not None or self._clock:
+            run.calls.ts = self._now(ts)
+            run.calls.tick()
+        return run.models.say(call, text)
 
     def _feed_frame(self, frame: ServerSentEvent, ts: float | None) -> list[Envelope]:
         part = self._frames.read(frame)
