@@ -35,12 +35,16 @@ from tests.parsing import astream, facts, gathered, of
 from tests.shapes import SHAPES, Recorded, collect
 
 CASES = [name for name, case in GRAPHS.items() if case.in_process]
-SHOWN = ["updates", "messages", "modes", "sub_modes", "full_async", "v2_sub", "events"]
-# Shapes in which every question can be seen; `events` tell none of plain nodes.
-ASKING = ["updates", "modes", "sub_modes", "full_async", "v2_sub"]
+SHOWN = "updates messages values tasks debug checkpoints custom modes sub_modes full_async v2_sub events".split()
+# Shapes in which every question can be seen; `events` tell none of plain nodes, and breakpoints stand in `updates`.
+ASKING = "updates values tasks modes sub_modes full_async v2_sub".split()
 WHOLE = ["full_async", "v2_sub", "sub_debug", "events"]
 DUAL: Any = ["updates", "messages"]
 CONFIG: Any = {"configurable": {"thread_id": "test"}}
+
+
+def asking(shape: str) -> list[str]:
+    return [name for name in CASES if name != "breakpoint" or shape not in ("values", "tasks")]
 
 
 def again(recorded: Recorded) -> Iterator[Any]:
@@ -75,7 +79,7 @@ def test_the_last_event_of_every_graph_is_its_completion_and_there_is_no_other(s
 
 @pytest.mark.parametrize("shape", ASKING)
 def test_every_graph_is_told_to_have_ended_as_it_did(shape):
-    for name in CASES:
+    for name in asking(shape):
         for events, turn in zip(turns(name, shape), recorded(name, shape), strict=True):
             assert events[-1].status == turn.outcome, name
             assert [event.exception for event in of(events, ErrorEvent)] == ([turn.error] if turn.error else []), name
@@ -83,7 +87,7 @@ def test_every_graph_is_told_to_have_ended_as_it_did(shape):
 
 @pytest.mark.parametrize("shape", ASKING)
 def test_every_question_is_told_once_with_its_id_and_its_value(shape):
-    for name in CASES:
+    for name in asking(shape):
         for events, turn in zip(turns(name, shape), recorded(name, shape), strict=True):
             told = {event.id: event.raw_value for event in of(events, InterruptEvent) if event.id}
             assert told == {ask["id"]: ask["value"] for ask in turn.interrupts}, name
@@ -100,15 +104,17 @@ def test_every_tool_call_starts_once_and_ends_once_also_over_a_resume(shape):
                 ends[event.call_id] += isinstance(event, ToolCallEndEvent)
                 assert ends[event.call_id] <= starts[event.call_id], name
         assert set(starts.values()) <= {0, 1}, name
-        if name != "deep_ask" or shape != "messages":
+        # Where a question cannot be seen, neither can it that the call waits.
+        if name != "deep_ask" or shape not in ("messages", "checkpoints"):
             assert +starts == +ends, name
 
 
-def told(events: list[ParserEvent]) -> Counter[str]:
+def told(events: list[ParserEvent], agents: bool = True) -> Counter[str]:
     """Text by model call, tool calls with arguments and results, in no order."""
     texts = Counter[Any]()
     for event in of(events, ContentEvent):
-        texts[event.call_id, event.agent] = texts.get((event.call_id, event.agent), "") + event.content
+        key = (event.call_id, event.agent if agents else None)
+        texts[key] = texts.get(key, "") + event.content
     tools = [(e["id"], e["args"]) for e in facts(of(events, ToolCallStartEvent))]
     answers = [(e["id"], e["result"], e["status"]) for e in facts(of(events, ToolCallEndEvent))]
     return Counter(map(repr, [*((agent, text) for (_, agent), text in texts.items()), *tools, *answers]))
@@ -122,6 +128,14 @@ def test_texts_and_tools_are_the_same_in_every_shape_that_tells_all(name):
     wanted = [told(events) for events in turns(name, WHOLE[0])]
     for shape in WHOLE[1:]:
         assert [told(events) for events in turns(name, shape)] == wanted, shape
+
+
+@pytest.mark.parametrize("shape", ["values", "tasks", "debug", "checkpoints"])
+@pytest.mark.parametrize("name", ["react", "reason", "toolnode", "reuse"])
+def test_every_mode_that_tells_whole_messages_tells_the_same_of_them(name, shape):
+    # Only tasks name the agent.
+    wanted = [told(events, agents=False) for events in turns(name, "updates")]
+    assert [told(events, agents=False) for events in turns(name, shape)] == wanted
 
 
 @pytest.mark.parametrize("shape", ["updates", "sub_modes", "v2_sub", "events"])

@@ -53,6 +53,8 @@ class Run:
         self.claimed: set[str] = set()
         self.root_chain: Literal["unseen", "open", "ended"] = "unseen"
         self.checkpoints: set[tuple[Namespace, str]] = set()
+        # Whether it is known that nothing else tells the state.
+        self.only_checkpoints = False
         self.customs: deque[tuple[str, Namespace]] = deque(maxlen=TWINS_REMEMBERED)
         self.data: Any = None
         self.cumulative: dict[str, dict[str, Any]] = {}
