@@ -327,3 +327,29 @@ def test_an_error_without_words_is_told_by_its_class():
 
     (error,) = of(parsed(broken()), ErrorEvent)
     assert error.error == "ValueError"
+
+
+def test_an_error_of_the_run_itself_is_not_hidden_by_one_that_was_answered_later():
+    task: dict[str, Any] = {"id": "t1", "name": "boom", "input": None, "triggers": []}
+    asked = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "c1"}])
+
+    def broken():
+        yield ("tasks", task)
+        yield ("updates", {"agent": {"messages": [asked]}})
+        yield ("tasks", {"id": "t1", "name": "boom", "error": "no legs", "result": None, "interrupts": []})
+        yield ("updates", {"tools": {"messages": [ToolMessage("no eyes", tool_call_id="c1", status="error")]}})
+        raise RuntimeError("no legs")
+
+    (error,) = of(parsed(broken(), stream_mode=["tasks", "updates"]), ErrorEvent)
+    assert (error.error, error.node) == ("no legs", "boom")
+
+
+def test_an_error_in_blocks_is_told_as_its_text():
+    asked = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "c1"}])
+    answer = ToolMessage([{"type": "text", "text": "no eyes"}], tool_call_id="c1", status="error")
+    found = parsed([{"agent": {"messages": [asked]}}, {"tools": {"messages": [answer]}}])
+    assert [(end.error_message, end.result) for end in of(found, ToolCallEndEvent)] == [("no eyes", "no eyes")]
+
+
+def test_one_tool_may_be_skipped_by_its_name_alone():
+    assert [event.type for event in drawn(StreamParser(skip_tools="draw"), "x")] == ["complete"]

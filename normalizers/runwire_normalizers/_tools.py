@@ -6,6 +6,7 @@ import orjson
 
 from runwire_normalizers._calls import Call
 from runwire_normalizers._identity import Namespace, canonical, digest, tool_call
+from runwire_normalizers._messages import text_of
 from runwire_normalizers._scrub import scrub
 from runwire_normalizers.envelope import Status
 from runwire_normalizers.results import tool_result
@@ -204,5 +205,4 @@ def _parsed(args: str) -> Any:
 
 
 def _text(message: dict[str, Any]) -> str:
-    content = message.get("content")
-    return content if isinstance(content, str) else orjson.dumps(content).decode()
+    return text_of(message) or orjson.dumps(message.get("content")).decode()

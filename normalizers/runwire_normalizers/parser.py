@@ -37,7 +37,7 @@ class StreamParser:
     ) -> None:
         self._mode = _checked(stream_mode)
         self._tools = track_tool_lifecycle
-        self._skipped = frozenset(skip_tools or ())
+        self._skipped = frozenset([skip_tools] if isinstance(skip_tools, str) else skip_tools or ())
         self._state = include_state_updates
         self._label = label
         self._clock = clock

@@ -148,13 +148,17 @@ class EventProjection:
         if e.parent_id is None:
             yield from self._complete(e, call)
             return
-        # What failed may have failed the graph around it; if that ends well, nobody asks for it.
-        above = self._calls.get(e.parent_id)
-        if above and call.error and e.payload["status"] == "error":
-            above.error = call.error
+        if call.error and e.payload["status"] == "error":
+            self._pass_up(call.error, e.parent_id)
         # Where nobody told the start, only a tool's result has a kind.
         if call.kind == "tool" or (known is None and _is_tool_result(e.payload["result"])):
             yield from self._tool_end(e, call)
+
+    def _pass_up(self, error: ErrorEvent, parent_id: str) -> None:
+        """What failed may have failed the graph around it, unless that told an error of its own or ends well."""
+        above = self._calls.get(parent_id)
+        if above and (above.error is None or above.error.call_id != parent_id):
+            above.error = error
 
     def _tool_end(self, e: Envelope, call: _Call) -> Iterator[ParserEvent]:
         call.name, result = call.name or e.payload["tool_name"], _unwrapped(e.payload["result"])
@@ -204,7 +208,7 @@ class EventProjection:
     def _failed(self, e: Envelope) -> Iterator[ParserEvent]:
         """Whether the error is the run's is told by the run's end."""
         call, payload = self._calls.setdefault(e.call_id, _Call()), e.payload
-        told = payload["message"] or payload["class"] or FAILED
+        told = str(payload["message"] or payload["class"] or FAILED)
         call.error = ErrorEvent(told, None, payload["class"], payload["node"], **self._at(e, call))
         yield from ()
 
