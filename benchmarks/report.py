@@ -9,7 +9,7 @@ from benchmarks.row import Row
 
 PACKAGES = """
 runwire orjson pydantic httpx httpx-sse langgraph-sdk langgraph langchain-core msgspec ag-ui-protocol ag-ui-langgraph
-langstage-core
+langstage-core langgraph-stream-parser
 """.split()
 HEAD = ("row", "figure", "goal", "holds")
 HOLDS = {True: "yes", False: "**no**", None: "–"}

@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+import re
 
 import pytest
 
@@ -19,6 +20,7 @@ from runwire_normalizers.envelope import step
 from tests.feeding import envelopes, frames, told
 from tests.graphs import GRAPHS
 from tests.graphs.case import human
+from tests.shapes import collect
 from tests.trees import tree
 
 
@@ -364,3 +366,112 @@ def test_an_odd_frame_reads_by_what_it_shares_with_others_as_when_it_is_parsed_w
     for one in (first, raw, raw, first, raw.replace(b'"b"', b'"c"'), first):
         frame = ServerSentEvent("messages", one)
         assert shared.feed(frame) == whole.feed(read_part(frame))
+
+
+def test_a_call_tells_the_namespace_it_was_called_in_and_a_graph_its_own():
+    found = told("deep/every.sse")
+    starts = [(e.payload["tool_name"], e.agent, e.payload["namespace"]) for e in of_type(found, "tool_start")]
+    assert [space for name, _, space in starts if name == "task"] == [[], []]
+    asked = {agent: space for name, agent, space in starts if name == "lookup"}
+    assert all(re.fullmatch(r"tools:[0-9a-f-]{36}", "|".join(space)) for space in asked.values())
+    spoken = {e.agent: e.payload["namespace"] for e in of_type(found, "llm_start")}
+    assert {agent: spoken[agent] for agent in ("researcher", "critic")} == asked
+    (outer,) = [e for e in of_type(told("sub_ask/every.sse"), "tool_start") if e.payload["kind"] == "subgraph"]
+    assert outer.payload["namespace"][0].startswith(f"{outer.payload['node']}:")
+
+
+def test_an_update_tells_the_node_that_wrote_it_and_the_graph_that_told_it():
+    adapter = StreamAdapter(run_id="r")
+    found = adapter.feed(StreamPart("updates", (), {"plan": {"steps": 2}}))
+    found += adapter.feed(StreamPart("updates", ("inner:1",), {"look": {"steps": 3}}))
+    found += adapter.feed(StreamPart("custom", ("inner:1",), "half"))
+    told = [(e.payload["kind"], e.payload["node"], e.payload["namespace"]) for e in of_type(found, "tool_update")]
+    assert told == [("state", "plan", []), ("state", "look", ["inner:1"]), ("custom", None, ["inner:1"])]
+
+
+def test_a_resumed_call_knows_its_namespace_again():
+    (asked,) = [e for e in of_type(told("deep_ask/every.sse"), "tool_start") if e.payload["tool_name"] == "ask_person"]
+    (again,) = [
+        e for e in of_type(told("deep_ask/every.2.sse"), "subgraph_resume") if e.payload["tool_name"] == "ask_person"
+    ]
+    assert again.payload["namespace"] == asked.payload["namespace"] != []
+
+
+def nameless(content, **more):
+    return {"type": "ai", "content": content, "id": None, **more}
+
+
+def token(content):
+    return ("messages", ({"type": "AIMessageChunk", "content": content, "id": None}, {"langgraph_node": "model"}))
+
+
+def test_with_messages_among_the_modes_no_text_is_taken_from_a_whole_message():
+    whole = ("updates", {"model": {"messages": [nameless("Hello")]}})
+    for mode, texts in ((["updates", "messages"], []), (["updates", "custom"], ["Hello"]), (None, ["Hello"])):
+        found = StreamAdapter(run_id="r", mode=mode).feed(whole)
+        assert [e.payload["text"] for e in of_type(found, "llm_token")] == texts, mode
+
+
+def test_a_whole_message_without_an_id_ends_the_one_that_was_streamed():
+    adapter, found = StreamAdapter(run_id="r"), []
+    for text in ("one", "two"):
+        found += adapter.feed(token(text))
+        found += adapter.feed(("updates", {"model": {"messages": [nameless(text, usage_metadata={"n": 1})]}}))
+    ends = of_type(found, "llm_end")
+    assert [(e.payload["message_id"], e.payload["usage"]) for e in ends] == [
+        ("model#1", {"n": 1}),
+        ("model#2", {"n": 1}),
+    ]
+
+
+def test_a_request_without_a_message_id_is_a_new_one_once_it_was_answered():
+    asked = nameless("", tool_calls=[{"type": "tool_call", "name": "look", "args": {}, "id": "call_1"}])
+    answer = {"type": "tool", "content": "seen", "tool_call_id": "call_1", "id": None}
+    adapter, found = StreamAdapter(run_id="r"), []
+    for _ in range(2):
+        # Twice, as where two modes tell it.
+        found += adapter.feed(("updates", {"model": {"messages": [asked]}}))
+        found += adapter.feed(("updates", {"model": {"messages": [asked]}}))
+        found += adapter.feed(("updates", {"tools": {"messages": [answer]}}))
+    tools = [e.type for e in of_type(found, "tool_start", "tool_end") if e.parent_id]
+    assert tools == ["tool_start", "tool_end"] * 2
+
+
+@pytest.mark.parametrize(("exhausted", "status", "codes"), [(True, "ok", []), (False, "cancelled", ["cut"])])
+def test_a_graph_that_returned_is_not_cut(exhausted, status, codes):
+    adapter = StreamAdapter(run_id="r")
+    adapter.feed(token("word"))
+    found = adapter.finish(exhausted=exhausted)
+    assert (found[-1].payload["status"], warnings(found)) == (status, codes)
+
+
+def test_a_servers_stream_may_be_cut_however_it_ends():
+    adapter = StreamAdapter()
+    adapter.feed(ServerSentEvent("metadata", b'{"run_id":"r"}'))
+    adapter.feed(token("word"))
+    assert warnings(adapter.finish(exhausted=True)) == ["cut"]
+
+
+def test_a_graph_that_returned_with_a_question_waits():
+    adapter = StreamAdapter(run_id="r")
+    adapter.feed(("updates", {"__interrupt__": [{"value": "why?", "id": "i1"}]}))
+    assert adapter.finish(exhausted=True)[-1].payload["interrupts"] == [{"value": "why?", "id": "i1"}]
+
+
+def test_a_tool_message_that_comes_before_its_request_is_not_a_call_of_its_own():
+    """A node that runs an agent inside hands all of its messages up at once, and `messages` tell them first."""
+    asked = nameless("", id="m1", tool_calls=[{"type": "tool_call", "name": "look", "args": {"at": 1}, "id": "c1"}])
+    answer = {"type": "tool", "content": "seen", "tool_call_id": "c1", "id": "t1"}
+    both = [("messages", (message, {"langgraph_node": "agent"})) for message in (asked, answer)]
+    for mode, args in ((["updates", "messages"], {"at": 1}), (None, None)):
+        adapter = StreamAdapter(run_id="r", mode=mode)
+        found = [
+            e for part in (*both, ("updates", {"agent": {"messages": [asked, answer]}})) for e in adapter.feed(part)
+        ]
+        assert [e.payload["args"] for e in of_type(found, "tool_start") if e.parent_id] == [args]
+        assert [e.payload["status"] for e in of_type(found, "tool_end")] == ["ok"]
+
+
+def test_a_task_that_handed_over_to_the_graph_above_does_not_wait():
+    found = envelopes([chunk for turn in collect(GRAPHS["cmd"], "events") for chunk in turn.chunks])
+    assert found[-1].payload.get("status") == "ok"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runwire_normalizers import Envelope, EventSampler, Limits, StreamAdapter, conformance
+from runwire_normalizers import Envelope, EventSampler, Limits, StreamAdapter, StreamPart, conformance
 from tests.feeding import NAMES, earlier, told
 
 WINDOW, INTERVAL = Limits().window, Limits().update_interval
@@ -532,3 +532,14 @@ async def test_adapt_that_is_cancelled_leaves_no_timer_and_no_task():
         await asyncio.sleep(0)
     assert clock.timers == []
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@pytest.mark.parametrize(("second", "node"), [("plan", "plan"), ("write", None)])
+def test_merged_updates_name_their_node_as_long_as_it_is_the_same(second, node):
+    parts = [StreamPart("updates", (), {name: {"x": n, "y": n}}) for n, name in enumerate(["plan", second])]
+    adapter, sampler = StreamAdapter(run_id="r"), EventSampler(None, "user", clock=lambda: 0.0)
+    for part in parts:
+        for envelope in adapter.feed(part):
+            sampler.push(envelope)
+    told = [e.payload for e in sampler.flush() if e.type == "tool_update"]
+    assert [(p["node"], p["namespace"], p.get("merged")) for p in told] == [(node, [], 2)]

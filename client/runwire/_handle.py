@@ -8,10 +8,20 @@ from typing import Any, Literal
 
 from runwire._watch import Watch
 from runwire.errors import ConfigError, RunCancelled, RunFailed, RunInterrupted, RunTimeout, ServerError
-from runwire_normalizers import CallView, Envelope, EventSampler, GraphOutput, RunView, normalize_output
+from runwire_normalizers import (
+    CallView,
+    Envelope,
+    EventProjection,
+    EventSampler,
+    GraphOutput,
+    ParserEvent,
+    RunView,
+    normalize_output,
+)
 from runwire_normalizers.envelope import step
 from runwire_normalizers.sampler import Profile
 
+STARTS = frozenset({"tool_start", "llm_start", "subgraph_resume"})
 RunStatus = Literal["running", "success", "error", "cancelled", "timeout", "interrupted"]
 
 
@@ -35,6 +45,8 @@ class Handle:
         self._sampler = EventSampler(None, profile, clock=clock)
         self._known = read_cursor(after) if after else {}
         self._positions = dict(self._known)
+        # By call, also those before the cursor: events of a call need what its start told.
+        self._starts: dict[str, Envelope] = {}
         self._over = False
         self._failure: BaseException | None = None
         self.view = RunView()
@@ -101,6 +113,8 @@ class Handle:
             fresh = self._unknown(envelope) if self._known else envelope
             if fresh is not None:
                 push(fresh)
+            elif envelope.type in STARTS:
+                self._starts[envelope.call_id] = envelope
 
     def _unknown(self, envelope: Envelope) -> Envelope | None:
         """The envelope, or what of it lies beyond the cursor that the reader came with."""
@@ -121,7 +135,15 @@ class Handle:
     def _fold(self, envelope: Envelope) -> Envelope:
         self._positions[envelope.call_id] = envelope.seq
         self.view.fold(envelope)
+        if envelope.type in STARTS:
+            self._starts[envelope.call_id] = envelope
         return envelope
+
+    def _told(self, projection: EventProjection, envelope: Envelope) -> list[ParserEvent]:
+        start = None if projection.knows(envelope.call_id) else self._starts.get(envelope.call_id)
+        if start is not None and start is not envelope:
+            projection.learn(start)
+        return projection.feed(envelope)
 
     def _patience(self) -> float | None:
         """How long to wait for the next envelope: until one is due, or until the reader's time is over."""

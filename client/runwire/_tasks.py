@@ -1,7 +1,7 @@
 """The async shell: a task drives the flow of a run, and its reader waits on an event."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
 from typing import Any, Self, cast
 
@@ -12,7 +12,7 @@ from runwire._handle import Handle
 from runwire._threads import answer_piece
 from runwire._wire import Answer, headers_of, request_options, was_sent
 from runwire.errors import ConnectionLost
-from runwire_normalizers import Envelope, GraphOutput
+from runwire_normalizers import Envelope, GraphOutput, ParserEvent, StreamParser
 
 
 class AsyncRun(Handle):
@@ -48,6 +48,13 @@ class AsyncRun(Handle):
         async for envelope in self:
             if piece := answer_piece(self, envelope):
                 yield piece
+
+    async def events(self, parser: StreamParser | None = None) -> AsyncGenerator[ParserEvent, None]:
+        """The run as typed events, as `parser` says which; the last is a `CompleteEvent`."""
+        projection = (parser or StreamParser()).projection()
+        async for envelope in self:
+            for event in self._told(projection, envelope):
+                yield event
 
     async def result(self) -> GraphOutput:
         """The typed result, waited for; `RunFailed` where there is none."""

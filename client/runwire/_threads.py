@@ -2,7 +2,7 @@
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from typing import Any, Self, cast
 
@@ -12,7 +12,7 @@ from runwire._effects import READ, Effect, Give, Open, Reply, Send, TransportFai
 from runwire._handle import Handle
 from runwire._wire import Answer, headers_of, request_options, was_sent
 from runwire.errors import ConnectionLost
-from runwire_normalizers import Envelope, GraphOutput
+from runwire_normalizers import Envelope, GraphOutput, ParserEvent, StreamParser
 
 JOIN_SECONDS = 10.0
 
@@ -51,6 +51,12 @@ class Run(Handle):
         for envelope in self:
             if piece := answer_piece(self, envelope):
                 yield piece
+
+    def events(self, parser: StreamParser | None = None) -> Generator[ParserEvent, None, None]:
+        """The run as typed events, as `parser` says which; the last is a `CompleteEvent`."""
+        projection = (parser or StreamParser()).projection()
+        for envelope in self:
+            yield from self._told(projection, envelope)
 
     @property
     def result(self) -> GraphOutput:

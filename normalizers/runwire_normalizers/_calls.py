@@ -4,6 +4,7 @@ import logging
 from collections import deque
 from typing import Any, Literal
 
+from runwire_normalizers._identity import Namespace
 from runwire_normalizers._messages import add_usage
 from runwire_normalizers._scrub import scrub_raw
 from runwire_normalizers.continuation import CallRecord
@@ -32,6 +33,8 @@ class Call:
         self.name = name
         self.node = node
         self.agent = agent
+        # Of the run or a subgraph, that of its own graph; of the others, that of the graph they were called in.
+        self.namespace: Namespace = ()
         self.tool_call_id: str | None = None
         self.seq = 0
         self.state: Literal["new", "open", "suspended", "ended"] = "new"
@@ -113,6 +116,7 @@ class Calls:
             "kind": call.kind,
             "tool_name": call.name,
             "tool_call_id": call.tool_call_id,
+            "namespace": list(call.namespace),
         }
         self.emit(call, "subgraph_resume", payload)
 
@@ -164,7 +168,7 @@ class Calls:
         call = Call(record.call_id, record.kind, parent, record.name, record.node, record.agent)
         call.tool_call_id, call.seq, call.state = record.tool_call_id, record.seq, record.state
         call.usage, call.checkpoint_id = dict(record.usage), record.checkpoint_id
-        call.interrupts = list(record.interrupts)
+        call.interrupts, call.namespace = list(record.interrupts), record.namespace
         self.by_id[call.call_id] = call
         if parent and not call.over:
             parent.children[call.call_id] = call
@@ -185,6 +189,7 @@ class Calls:
                 call.usage,
                 call.checkpoint_id,
                 tuple(call.interrupts),
+                call.namespace,
             )
             for call in self.by_id.values()
         )

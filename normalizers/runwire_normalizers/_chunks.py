@@ -13,6 +13,9 @@ CHUNK = "AIMessageChunk"
 # What a chunk may tell besides its text; the rest of its fields tells nothing that these do not.
 FIELDS = ("additional_kwargs", "response_metadata", "usage_metadata", "tool_call_chunks", "chunk_position", "name")
 
+# `type`, `content` and `id`.
+PLAIN = 3
+
 
 class ChunkReader:
     """Chunks of `stream`, `astream` and `astream_events` to parts, with the metadata that it saw last."""
@@ -21,9 +24,12 @@ class ChunkReader:
         self._seen: Any = None
         self._copy: dict[Any, Any] = {}
         self._safe: dict[str, Any] = {}
+        # That of the last chunk, if it told nothing but a text.
+        self.text: str | None = None
 
     def read(self, item: Any, bare_mode: str | None) -> StreamPart:
         """Any item as a part; the metadata of a chunk may be shared with others, so it is never changed."""
+        self.text = None
         match item:
             case (tuple(namespace), "messages", (message, Mapping() as metadata)) if _is_chunk(message):
                 return self._part(tuple(map(str, namespace)), message, metadata)
@@ -35,7 +41,10 @@ class ChunkReader:
                 return read_part(item, bare_mode)
 
     def _part(self, namespace: tuple[str, ...], message: Any, metadata: Mapping[Any, Any]) -> StreamPart:
-        return StreamPart("messages", namespace, [_told(message), self._metadata(metadata)])
+        told = _told(message)
+        if len(told) == PLAIN and type(told["content"]) is str and type(told["id"]) is str:
+            self.text = told["content"]
+        return StreamPart("messages", namespace, [told, self._metadata(metadata)])
 
     def _event(self, item: Mapping[str, Any], told: dict[str, Any]) -> StreamPart:
         event = {"event": item["event"], "run_id": json_safe(item["run_id"]), "data": {"chunk": told}}

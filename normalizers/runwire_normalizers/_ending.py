@@ -79,10 +79,15 @@ class Ending:
         if call and call.kind == "subgraph" and call.interrupts and not self.run.tasks.open_in(namespace):
             self.suspend(call)
 
-    def finish(self, outcome: Outcome | None) -> None:
+    def finish(self, outcome: Outcome | None, exhausted: bool) -> None:
         run = self.run
+        # A server's stream may close at any place; a graph that returns has ended or waits.
+        returned = outcome is None and exhausted and not run.metadata_seen
+        for call in run.all_calls() if returned else ():
+            if isinstance(call, ModelCall) and not call.over and not run.failure:
+                run.models.end(call, "ok")
         run.tools.start_all_pending()
-        outcome = outcome or self._inferred()
+        outcome = outcome or self._inferred(returned)
         if outcome.values is not None:
             run.settle_values(scrub(json_safe(outcome.values)))
         if outcome.status in ("error", "timeout") or (run.failure and outcome.status == "success"):
@@ -95,18 +100,19 @@ class Ending:
         else:
             self.end_graph(run.root, "ok")
 
-    def _inferred(self) -> Outcome:
+    def _inferred(self, returned: bool) -> Outcome:
         """Without an outcome: what the frames tell of the end."""
         run = self.run
         if run.told_outcome is not None:
             return run.told_outcome
         if run.failure:
             return Outcome("error", run.failure)
-        unfinished = run.tasks.working()
-        speaking = any(isinstance(call, ModelCall) and not call.over for call in run.all_calls())
-        if run.interrupted or (unfinished and run.root_chain == "ended"):
+        ended = run.root_chain == "ended"
+        if run.interrupted or (ended and run.tasks.stopped()):
             return Outcome("interrupted")
-        if unfinished or speaking or run.awaiting or run.root_chain == "open":
+        speaking = any(isinstance(call, ModelCall) and not call.over for call in run.all_calls())
+        unfinished = run.root_chain == "open" or (run.tasks.working() and not ended)
+        if not returned and (unfinished or speaking or run.awaiting):
             run.warn("cut", "the stream ended in the middle of the run", None)
             return Outcome("cancelled")
         return Outcome("success")

@@ -12,7 +12,20 @@ TRIMMED = "$trimmed"
 class Pending:
     """An envelope that may still grow: a token or an update, with all that was merged into it."""
 
-    __slots__ = ("_dropped", "_first", "_head", "_key", "_last", "_pieces", "_seq", "_state", "_tail", "due", "merged")
+    __slots__ = (
+        "_dropped",
+        "_first",
+        "_head",
+        "_key",
+        "_last",
+        "_pieces",
+        "_seq",
+        "_shared",
+        "_state",
+        "_tail",
+        "due",
+        "merged",
+    )
 
     def __init__(self, envelope: Envelope, due: float) -> None:
         self.due = due
@@ -25,6 +38,7 @@ class Pending:
         self._tail: deque[Any] = deque()
         self._dropped = 0
         self._state: Any = None
+        self._shared: dict[str, None] = {}
 
     @property
     def call_id(self) -> str:
@@ -56,8 +70,15 @@ class Pending:
         elif envelope.payload["kind"] == "state":
             before = self._first.payload["data"] if self._last is self._first else self._state
             self._state = _composed(before, envelope.payload["data"])
+        if envelope.type == "tool_update":
+            self._share(envelope.payload)
         self.merged += step(envelope)
         self._last = envelope
+
+    def _share(self, payload: dict[str, Any]) -> None:
+        """Who told it, as long as all of them are the same."""
+        first = self._first.payload
+        self._shared |= {name: None for name in ("node", "namespace") if payload.get(name) != first.get(name)}
 
     def _log(self, envelope: Envelope, entries: int) -> None:
         data = envelope.payload["data"]
@@ -81,7 +102,7 @@ class Pending:
             payload = {key: value for key, value in first.payload.items() if key != "logprob"}
             payload["text"] = "".join(self._pieces)
         else:
-            payload = {**last.payload, "data": self._data(), "merged": self.merged}
+            payload = {**last.payload, **self._shared, "data": self._data(), "merged": self.merged}
         return Envelope(
             first.type,
             last.ts,

@@ -24,7 +24,6 @@ class ModelCall(Call):
         self.message_id = ""
         self.ids: list[str] = []
         self.task: Task | None = None
-        self.namespace: Namespace = ()
         self.emitted: dict[Any, int] = {}
         self.heard: dict[Any, int] = {}
         self.slots: dict[Any, list[Any]] = {}
@@ -153,6 +152,7 @@ class Models:
         run.learn(meta)
         params = {key[3:]: value for key, value in meta.items() if key.startswith("ls_") and key != "ls_model_name"}
         payload = {"model": call.name, "params": scrub(params) or None, "node": call.node, "message_id": id}
+        payload["namespace"] = list(namespace)
         run.calls.open(call, "llm_start", payload)
         return call
 
@@ -265,6 +265,8 @@ class Models:
             return
         streamed = self.sources - {"events"} or (self.sources and task and (task.models or task.has_inner))
         if streamed:
+            if not id:
+                self._end_nameless(namespace, message, node, task)
             return
         meta = {"langgraph_node": node}
         if task:
@@ -275,6 +277,17 @@ class Models:
         if told.get("model_name"):
             meta["ls_model_name"] = told["model_name"]
         self.hear(namespace, message, meta, "state", True)
+
+    def _end_nameless(
+        self, namespace: Namespace, message: dict[str, Any], node: str | None, task: "Task | None"
+    ) -> None:
+        """A whole message without an id ends the one that its place has streamed."""
+        place = task.path if task else "|".join((*namespace, node or ""))
+        call = self.by_id.get(f"{place}#{self.nameless.get(place, 1)}")
+        if call and not call.over:
+            self.nameless[place] += 1
+            self._facts(call, message, "state", True)
+            self.end(call, "ok")
 
     def accumulated(self, call: ModelCall) -> list[dict[str, Any]]:
         """The tool calls of a message that was only seen in fragments."""

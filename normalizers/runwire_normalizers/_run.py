@@ -53,6 +53,8 @@ class Run:
         self.claimed: set[str] = set()
         self.root_chain: Literal["unseen", "open", "ended"] = "unseen"
         self.checkpoints: set[tuple[Namespace, str]] = set()
+        # Whether it is known that nothing else tells the state.
+        self.only_checkpoints = False
         self.customs: deque[tuple[str, Namespace]] = deque(maxlen=TWINS_REMEMBERED)
         self.data: Any = None
         self.cumulative: dict[str, dict[str, Any]] = {}
@@ -83,6 +85,7 @@ class Run:
                 "input": scrub(self.input),
                 "node": None,
                 "tool_call_id": None,
+                "namespace": [],
             }
             self.calls.open(self.root, "tool_start", payload | ({"meta": scrub(meta)} if meta else {}))
 
@@ -154,7 +157,7 @@ class Run:
                 graph.finished(task.order, result)
             else:
                 graph.update(result)
-            self._tell(namespace, before, graph.values)
+            self._tell(namespace, before, graph.values, node)
 
     def absorb_values(self, namespace: Namespace, values: dict[str, Any]) -> None:
         """The whole state; in a graph not seen before, it is what was there before the run."""
@@ -221,14 +224,19 @@ class Run:
         before = id and self.models.finished_before(id) and id not in self.models.by_id
         self.models.in_state(namespace, message, node, task)
         if asked and not before:
-            key = self.message_key(id) if id else digest([list(namespace), asked])
+            key = self.message_key(id) if id else self.tools.nameless_key(namespace, asked)
             self.tools.request(namespace, key, asked, node)
 
-    def _tell(self, namespace: Namespace, before: dict[str, Any], after: dict[str, Any]) -> None:
+    def _tell(
+        self, namespace: Namespace, before: dict[str, Any], after: dict[str, Any], node: str | None = None
+    ) -> None:
         changed = delta(before, after)
         if changed:
-            owner = self.tasks.owner(namespace)
-            self.calls.emit(owner, "tool_update", {"kind": "state", "data": scrub(changed)})
+            self._update(namespace, "state", changed, node)
+
+    def _update(self, namespace: Namespace, kind: str, data: Any, node: str | None) -> None:
+        payload = {"kind": kind, "data": scrub(data), "node": node, "namespace": list(namespace)}
+        self.calls.emit(self.tasks.owner(namespace), "tool_update", payload)
 
     # interrupts
 
@@ -271,7 +279,7 @@ class Run:
         """A writer's data; an inner agent's chunk that its tool forwarded counts once."""
         if isinstance(data, dict) and self._is_twin(namespace, data):
             return
-        self.calls.emit(self.tasks.owner(namespace), "tool_update", {"kind": "custom", "data": scrub(data)})
+        self._update(namespace, "custom", data, None)
 
     def _is_twin(self, namespace: Namespace, data: dict[str, Any]) -> bool:
         """Whether a graph inside this one has just said the same, so that it was forwarded."""
@@ -291,6 +299,8 @@ class Run:
         if not name:
             return
         child = Call(signal_call(self.trace_id, call.call_id, name), "tool", call, name, call.node, call.agent)
-        payload = {"kind": "tool", "tool_name": name, "args": None, "node": call.node, "tool_call_id": None}
+        child.namespace = call.namespace
+        payload: dict[str, Any] = {"kind": "tool", "tool_name": name, "args": None, "node": call.node}
+        payload |= {"tool_call_id": None, "namespace": list(call.namespace)}
         self.calls.open(child, "tool_start", payload)
         self.calls.ended(child, "tool_end", {"tool_name": name, "result": result, "status": "ok"})

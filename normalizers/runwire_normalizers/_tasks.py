@@ -31,6 +31,8 @@ class Task:
         self.announced = False
         self.attempt = 1
         self.order = 0
+        # As far as `events` tell it.
+        self.step = 0
 
     @property
     def path(self) -> str:
@@ -79,7 +81,7 @@ class Tasks:
             return task.tools[0]
         call_id = subgraph_call(self.run.trace_id, namespace)
         known = self.run.calls.by_id.get(call_id)
-        call = known or self._open(call_id, parent, name or base[-1], task)
+        call = known or self._open(call_id, parent, namespace, name or base[-1], task)
         call.owns_graph = True
         if task:
             task.inner.append(call)
@@ -90,14 +92,16 @@ class Tasks:
         found = [task for task in self.open_in(namespace[:-1]) if task.name == namespace[-1]]
         return found[0] if len(found) == 1 else None
 
-    def _open(self, call_id: str, parent: Call, name: str, task: Task | None) -> Call:
+    def _open(self, call_id: str, parent: Call, namespace: Namespace, name: str, task: Task | None) -> Call:
         call = Call(call_id, "subgraph", parent, name, name, parent.agent)
+        call.namespace = namespace
         payload = {
             "kind": "subgraph",
             "tool_name": name,
             "input": scrub(task.input) if task else None,
             "node": name,
             "tool_call_id": None,
+            "namespace": list(namespace),
         }
         self.run.calls.open(call, "tool_start", payload)
         return call
@@ -215,6 +219,11 @@ class Tasks:
         if not self.run.resumed:
             return self.open_tasks()
         return [task for task in self.open_tasks() if task.models or task.inner or task.tools]
+
+    def stopped(self) -> bool:
+        """Whether the root's last step has a task that never ended; one of an earlier step has handed over."""
+        last = max((task.step for task in self.by_id.values() if not task.namespace), default=0)
+        return any(not task.namespace and task.step == last for task in self.working())
 
 
 def _executed(input: Any) -> list[dict[str, Any]]:

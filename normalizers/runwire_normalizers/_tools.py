@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from runwire_normalizers._calls import Call
-from runwire_normalizers._identity import Namespace, canonical, tool_call
+from runwire_normalizers._identity import Namespace, canonical, digest, tool_call
+from runwire_normalizers._messages import text_of
 from runwire_normalizers._scrub import scrub
 from runwire_normalizers.envelope import Status
 from runwire_normalizers.results import tool_result
@@ -22,10 +23,13 @@ class Tools:
         self.run = run
         self.uses: dict[tuple[Namespace, str], list[Call]] = {}
         self.requested: dict[str, Namespace] = {}
+        self.repeats: dict[str, int] = {}
         self.unclaimed: set[str] = set()
         self.answered: set[str] = set()
         self.pending: list[tuple[ModelCall, list[dict[str, Any]]]] = []
         self.by_run: dict[str, Call] = {}
+        # Whether it is known that nothing but messages is streamed, or that nodes' results are too.
+        self.at_once = self.in_state = False
 
     def request(self, namespace: Namespace, message_key: str, calls: list[dict[str, Any]], node: str | None) -> None:
         """A message that asks for tools has entered the state."""
@@ -39,6 +43,15 @@ class Tools:
                 self.unclaimed.discard(uses[-1].call_id)
                 continue
             self._open(namespace, asked, node)
+
+    def nameless_key(self, namespace: Namespace, calls: list[dict[str, Any]]) -> str:
+        """The key of a message without an id: the same request is a new one once the last was answered."""
+        base = digest([list(namespace), calls])
+        number = self.repeats.setdefault(base, 1)
+        known = f"{base}#{number}" in self.requested
+        if known and all(uses and uses[-1].over for uses in (self._known(namespace, one["id"]) for one in calls)):
+            self.repeats[base] += 1
+        return f"{base}#{self.repeats[base]}"
 
     def execute(self, namespace: Namespace, asked: dict[str, Any], node: str | None) -> Call:
         """A task that executes the tool call has started."""
@@ -64,7 +77,7 @@ class Tools:
         agent = args.get("subagent_type") if name == "task" and isinstance(args, dict) else None
         call_id = tool_call(self.run.trace_id, namespace, asked["id"], len(uses) + 1)
         call = Call(call_id, "tool", parent, name, node, agent if isinstance(agent, str) else parent.agent)
-        call.tool_call_id = asked["id"]
+        call.tool_call_id, call.namespace = asked["id"], namespace
         uses.append(call)
         self._start(call, scrub(args))
         return call
@@ -76,8 +89,15 @@ class Tools:
             "args": args,
             "node": call.node,
             "tool_call_id": call.tool_call_id,
+            "namespace": list(call.namespace),
         }
         self.run.calls.open(call, "tool_start", payload)
+
+    def hear(self, namespace: Namespace, message: dict[str, Any], node: str | None) -> None:
+        """A tool message of `messages`: where the state tells it too, one that nobody asked for waits for the state."""
+        asked = isinstance(message.get("tool_call_id"), str) and self._known(namespace, message["tool_call_id"])
+        if asked or not (self.in_state or self.run.results_seen):
+            self.answer(namespace, message, node)
 
     def answer(self, namespace: Namespace, message: dict[str, Any], node: str | None) -> None:
         """A tool message: it ends the use that it answers."""
@@ -93,6 +113,7 @@ class Tools:
             if uses or self._elsewhere(namespace, id):
                 return
             call = self._open(namespace, {"id": id, "name": message.get("name"), "args": None}, node)
+            self.unclaimed.add(call.call_id)
         if call.name is None:
             call.name = message.get("name")
         failed = message.get("status") == "error"
@@ -127,6 +148,8 @@ class Tools:
         asked = self.run.models.accumulated(model)
         if asked:
             self.pending.append((model, asked))
+        if self.at_once:
+            self.start_all_pending()
 
     def _start_pending(self, id: str) -> None:
         if self.run.state_seen:
@@ -163,7 +186,7 @@ class Tools:
             return
         parent = self.run.tasks.owner(namespace)
         call = Call(tool_call(self.run.trace_id, namespace, run_id, 1), "tool", parent, name, node, parent.agent)
-        self.by_run[run_id] = call
+        call.namespace, self.by_run[run_id] = namespace, call
         self._start(call, scrub(args))
 
     def run_ended(self, run_id: str, output: Any) -> None:
@@ -182,5 +205,4 @@ def _parsed(args: str) -> Any:
 
 
 def _text(message: dict[str, Any]) -> str:
-    content = message.get("content")
-    return content if isinstance(content, str) else orjson.dumps(content).decode()
+    return text_of(message) or orjson.dumps(message.get("content")).decode()

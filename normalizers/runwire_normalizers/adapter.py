@@ -1,12 +1,13 @@
 """`StreamAdapter`: parts of any LangGraph stream in, envelopes out."""
 
-from collections.abc import AsyncIterable, Callable, Mapping
+from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from typing import Any
 
 from runwire_normalizers._adapting import Emitter, Hand
 from runwire_normalizers._chunks import ChunkReader
 from runwire_normalizers._frames import FrameReader, is_plain_text
 from runwire_normalizers._identity import trace_of
+from runwire_normalizers._models import ModelCall
 from runwire_normalizers._run import Run
 from runwire_normalizers._wholeness import is_whole, lacks
 from runwire_normalizers.coerce import json_safe
@@ -19,15 +20,19 @@ from runwire_normalizers.sampler import EventSampler, Profile, Timer
 from runwire_normalizers.sse import ServerSentEvent
 
 LONG_OPEN = 600.0
+TOKENS = frozenset({"messages", "messages-tuple"})
+RESULTS = frozenset({"updates", "tasks", "debug"})
 
 
 class StreamAdapter:
     """Turns the parts of one run into envelopes: `feed` each, then `finish` with what is known of the end.
 
-    `clock` gives `ts`; without it, and without `ts` given to `feed`, envelopes carry null. `mode` names the mode of
-    bare chunks where their shape leaves it open. `completion` names a signal (such as `research_done`) to put around
-    the result of every graph, or, as a mapping, of those it names. `profile` and `timer` are for `adapt`, which hands
-    out through an `EventSampler`; `feed` and `finish` return everything as it comes.
+    `clock` gives `ts`; without it, and without `ts` given to `feed`, envelopes carry null. `mode` is what was asked of
+    `stream_mode`, where that is known: one mode names bare chunks whose shape leaves it open; with `messages` among
+    several no text is taken from whole messages; with `messages` alone tool calls start with the end of their message.
+    `completion` names a signal (such as `research_done`) to put around the result of every graph, or, as a mapping, of
+    those it names. `profile` and `timer` are for `adapt`, which hands out through an `EventSampler`; `feed` and
+    `finish` return everything as it comes.
     """
 
     def __init__(
@@ -40,7 +45,7 @@ class StreamAdapter:
         label: str | None = None,
         input: Any = None,
         meta: dict[str, Any] | None = None,
-        mode: str | None = None,
+        mode: str | Sequence[str] | None = None,
         resumed_from: Continuation | None = None,
         completion: str | Mapping[str, str] | None = None,
         clock: Callable[[], float] | None = None,
@@ -54,7 +59,8 @@ class StreamAdapter:
         self._label = label
         self._input = input
         self._meta = meta
-        self._mode = mode
+        self._mode = mode if isinstance(mode, str) else None
+        self._modes = frozenset([mode] if isinstance(mode, str) else mode or ())
         self._resumed_from: Continuation | None = None
         self._completion = completion
         self._clock = clock
@@ -99,15 +105,28 @@ class StreamAdapter:
             said, run = self._frames.token(item), self._run
             if said is None or run is None or said[0].state == "ended":
                 return self._feed_frame(item, ts)
+            # `_say`, written out: a server's tokens are the hottest parts of all.
             run.awaiting, run.calls.origin = False, self.origin
             if ts is not None or self._clock:
                 run.calls.ts = self._now(ts)
                 run.calls.tick()
             return run.models.say(*said)
         part = self._chunks.read(item, self._mode)
+        if self._chunks.text is not None and self._run is not None:
+            call = self._run.models.by_id.get(part.data[0]["id"])
+            if call is not None and not call.over and part.data[0]["id"] in call.ids:
+                return self._say(self._run, call, self._chunks.text, ts)
         if self._mode is None and isinstance(item, Mapping) and part.mode in ("values", "updates"):
             self._mode = part.mode if "ns" not in item and "event" not in item else None
         return self._feed_part(part, ts)
+
+    def _say(self, run: Run, call: ModelCall, text: str, ts: float | None) -> list[Envelope]:
+        """More text of an open model call, and nothing else: what most parts are."""
+        run.awaiting, run.calls.origin = False, self.origin
+        if ts is not None or self._clock:
+            run.calls.ts = self._now(ts)
+            run.calls.tick()
+        return run.models.say(call, text)
 
     def _feed_frame(self, frame: ServerSentEvent, ts: float | None) -> list[Envelope]:
         part = self._frames.read(frame)
@@ -130,13 +149,18 @@ class StreamAdapter:
             run.calls.tick()
         return run.calls.taken()
 
-    def finish(self, outcome: Outcome | OutcomeStatus | None = None, ts: float | None = None) -> list[Envelope]:
-        """The envelopes that close the stream; nothing follows them."""
+    def finish(
+        self, outcome: Outcome | OutcomeStatus | None = None, ts: float | None = None, *, exhausted: bool = False
+    ) -> list[Envelope]:
+        """The envelopes that close the stream; nothing follows them.
+
+        Without an outcome the parts decide; `exhausted` says that they came from a graph in this process that returned.
+        """
         run = self._run or self._begin(StreamPart("metadata", (), {}), ts)
         run.calls.ts, run.calls.origin = self._now(ts), self.origin
         if not self._finished:
             self._finished = True
-            run.ending.finish(Outcome.read(outcome))
+            run.ending.finish(Outcome.read(outcome), exhausted)
         return run.calls.taken()
 
     def is_whole(self, outcome: Outcome) -> bool:
@@ -213,6 +237,11 @@ class StreamAdapter:
             self._long_open,
         )
         self._run.calls.ts, self._run.calls.origin = self._now(ts), self.origin
+        self._run.only_checkpoints = "checkpoints" in self._modes and self._modes <= {"checkpoints", "custom"}
+        if self._modes & TOKENS:
+            self._run.models.sources.add("messages")
+            self._run.tools.at_once = self._modes <= TOKENS | {"custom"}
+            self._run.tools.in_state = bool(self._modes & RESULTS)
         self._run.begin(self._meta)
         return self._run
 

@@ -26,6 +26,7 @@ class CallRecord:
     usage: dict[str, Any] = field(default_factory=dict)
     checkpoint_id: str | None = None
     interrupts: tuple[Any, ...] = ()
+    namespace: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ def _fold(records: dict[str, CallRecord], envelope: Envelope) -> None:
             payload.get("tool_call_id"),
             0,
             "open",
+            namespace=tuple(payload.get("namespace") or ()),
         )
     record = replace(record, seq=envelope.seq, agent=envelope.agent)
     match envelope.type:

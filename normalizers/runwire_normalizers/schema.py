@@ -25,6 +25,7 @@ class ToolStart(_Payload):
     args: Any
     node: str | None
     tool_call_id: str | None
+    namespace: list[str] | None = None
     meta: dict[str, Any] | None = None
 
 
@@ -36,6 +37,7 @@ class GraphStart(_Payload):
     input: Any
     node: str | None
     tool_call_id: str | None
+    namespace: list[str] | None = None
     meta: dict[str, Any] | None = None
 
 
@@ -44,6 +46,8 @@ class ToolUpdate(_Payload):
 
     kind: Literal["custom", "state", "progress"]
     data: Any
+    node: str | None = None
+    namespace: list[str] | None = None
     merged: Annotated[int, Field(ge=1)] = 1
 
 
@@ -72,6 +76,7 @@ class LlmStart(_Payload):
     params: dict[str, Any] | None
     node: str | None
     message_id: str
+    namespace: list[str] | None = None
 
 
 class TextToken(_Payload):
@@ -120,6 +125,7 @@ class SubgraphResume(_Payload):
     kind: Literal["run", "subgraph", "tool"]
     tool_name: str | None
     tool_call_id: str | None
+    namespace: list[str] | None = None
 
 
 class Warned(_Payload):

@@ -19,6 +19,8 @@ def read_checkpoint(run: Run, namespace: tuple[str, ...], data: dict[str, Any]) 
     if id is None or (namespace, id) in run.checkpoints or call.checkpoint_id == id or call.over:
         return
     run.checkpoints.add((namespace, id))
+    if run.only_checkpoints and isinstance(data["values"], dict):
+        run.absorb_values(namespace, data["values"])
     call.checkpoint_id = id
     run.calls.checkpoint(call, digest(data["values"]), None)
 

@@ -74,7 +74,8 @@ def _chain_start(
             run.tasks.retried(known, event["run_id"])
         return
     id = str(meta["langgraph_checkpoint_ns"]).rpartition(":")[2]
-    run.tasks.start(namespace, id, event["name"], data.get("input"), event["run_id"])
+    task = run.tasks.start(namespace, id, event["name"], data.get("input"), event["run_id"])
+    task.step = meta["langgraph_step"] if isinstance(meta.get("langgraph_step"), int) else 0
 
 
 def _chain_end(

@@ -29,7 +29,7 @@ def read_message(
         run.models.sources.add("messages")
         run.models.hear(namespace, message, meta, "messages", whole)
     elif kind in TOOL_TYPES:
-        run.tools.answer(namespace, message, meta.get("langgraph_node"))
+        run.tools.hear(namespace, message, meta.get("langgraph_node"))
     elif kind not in OTHERS or not isinstance(meta, dict):
         raise ValueError(f"a message of the unknown type {kind}")
 
