@@ -325,15 +325,17 @@ def program(path):
 
 def test_a_chromium_is_found_in_the_order_that_is_promised(tmp_path, monkeypatch):
     named, systems = program(tmp_path / "named"), program(tmp_path / "bin" / "chromium")
-    own, unpacked = program(tmp_path / "own"), program(tmp_path / "data" / finding.UNPACKED)
+    own, unpacked = program(tmp_path / "own"), program(tmp_path / "environment" / "chromium")
+    monkeypatch.setattr(finding, "UNPACKED", tmp_path / "environment" / "chromium")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     assert finding.find_chromium(settings(RUNWIRE_CHROMIUM=named), own) == named
     assert finding.find_chromium(settings(), own) == systems
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     assert finding.find_chromium(settings(), own) == own
-    assert finding.find_chromium(settings(RUNWIRE_DATA=tmp_path / "data"), str(tmp_path / "none")) == unpacked
+    assert finding.find_chromium(settings(), str(tmp_path / "none")) == unpacked
+    (tmp_path / "environment" / "chromium").unlink()
     with pytest.raises(NoBrowser, match="make browser"):
-        finding.find_chromium(settings(RUNWIRE_DATA=tmp_path), str(tmp_path / "none"))
+        finding.find_chromium(settings(), str(tmp_path / "none"))
 
 
 def test_a_wrong_variable_is_named_and_nothing_else_is_tried(tmp_path):

@@ -16,7 +16,7 @@ import pytest
 import runwire
 from runwire_graphs.browser import getting
 from runwire_graphs.errors import ConfigError
-from runwire_graphs.serving import check_bind, free_port, help_text
+from runwire_graphs.serving import check_bind, free_port, help_text, read_env_file
 from runwire_graphs.settings import Settings
 from tests.rooms import ROOT
 
@@ -98,6 +98,17 @@ def test_a_server_for_others_needs_keys():
     with pytest.raises(ConfigError, match="RUNWIRE_SERVER_KEYS"):
         check_bind("0.0.0.0", settings())
     check_bind("0.0.0.0", settings(RUNWIRE_SERVER_KEYS="ada:0123456789abcdef"))
+
+
+def test_the_env_file_is_taken_over_as_the_server_will_and_wins_over_the_shell(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_MODEL", "of-the-shell")
+    monkeypatch.setenv("RUNWIRE_SERVER_KEYS", "")
+    told = ["# mine", "OPENAI_MODEL=of-the-file", "export RUNWIRE_SERVER_KEYS='ada:0123456789abcdef'"]
+    (tmp_path / ".env").write_text("\n".join(told))
+    read_env_file(tmp_path / ".env")
+    assert Settings.read().openai_model == "of-the-file"
+    assert list(Settings.read().server_keys.values()) == ["ada"]
+    read_env_file(tmp_path / "none")
 
 
 def test_what_is_printed_holds_no_key():

@@ -9,9 +9,12 @@ import subprocess
 import sys
 import time
 import urllib.request
+from pathlib import Path
 from types import FrameType
 from urllib.error import URLError
 from uuid import uuid4
+
+from dotenv import dotenv_values
 
 from runwire_graphs.errors import ConfigError
 from runwire_graphs.models import describe
@@ -98,7 +101,13 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
+def read_env_file(path: Path) -> None:
+    """Take over what the file sets, as `langgraph dev` will: its word counts more than the shell's."""
+    os.environ.update({name: value for name, value in dotenv_values(path).items() if value is not None})
+
+
 def main(arguments: list[str]) -> int:
+    read_env_file(Path(".env"))
     settings, host = Settings.read(), os.environ.get("HOST") or "127.0.0.1"
     try:
         check_bind(host, settings)

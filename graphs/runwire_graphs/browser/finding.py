@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,8 @@ from runwire_graphs.errors import NoBrowser
 from runwire_graphs.settings import Settings
 
 SYSTEM = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "microsoft-edge")
-UNPACKED = Path("browser") / "chromium"
+# In the environment that serves, wherever its data are kept.
+UNPACKED = Path(sys.prefix) / "share" / "runwire" / "chromium"
 CURE = "Run `make browser` in the project (or `apt-get install -y chromium`), or set RUNWIRE_CHROMIUM to a Chromium."
 
 
@@ -19,13 +21,13 @@ def find_chromium(settings: Settings, playwrights: str) -> str:
         if found := shutil.which(settings.chromium):
             return found
         raise NoBrowser(f"RUNWIRE_CHROMIUM names {settings.chromium}, which is no program here. {CURE}")
-    for candidate in _candidates(settings, playwrights):
+    for candidate in _candidates(playwrights):
         if candidate and os.access(candidate, os.X_OK):
             return candidate
     raise NoBrowser(f"No Chromium was found for this graph. {CURE}")
 
 
-def _candidates(settings: Settings, playwrights: str) -> Iterator[str | None]:
+def _candidates(playwrights: str) -> Iterator[str | None]:
     yield from (shutil.which(name) for name in SYSTEM)
     yield playwrights
-    yield str(settings.data.absolute() / UNPACKED)
+    yield str(UNPACKED)

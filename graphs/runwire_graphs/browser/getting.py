@@ -39,10 +39,13 @@ def by_playwright(settings: Settings) -> str:
 
 def by_npm(settings: Settings) -> str:
     """An npm package that carries the browser in itself; it unpacks to the folder for temporary files."""
-    target = (settings.data / UNPACKED).absolute()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    failed = _run("npm", "install", "--no-save", "--prefix", str(target.parent), NPM)
-    return failed or _run("node", "-e", UNPACK, cwd=target.parent, env={"TMPDIR": str(target.parent)})
+    folder = UNPACKED.parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return str(error)
+    failed = _run("npm", "install", "--no-save", "--prefix", str(folder), NPM)
+    return failed or _run("node", "-e", UNPACK, cwd=folder, env={"TMPDIR": str(folder)})
 
 
 def by_apt(settings: Settings) -> str:
