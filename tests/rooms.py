@@ -40,14 +40,14 @@ ROOMS = {
     ),
     "client": Room(
         "client/runwire",
-        frozenset({"runwire", "runwire_normalizers", "httpx", "httpx_sse", "langgraph_sdk"}),
+        frozenset({"runwire", "runwire_normalizers", "httpx", "httpcore", "httpx_sse", "langgraph_sdk"}),
         inside={"gateway": frozenset({"starlette"}), "langroid": frozenset({"langroid"})},
     ),
     "graphs": Room(
         "graphs/runwire_graphs",
         frozenset(
             """runwire_graphs runwire_normalizers langgraph langgraph_sdk langchain langchain_core
-            langchain_openai openai pydantic deepagents playwright mcp typing_extensions""".split()
+            langchain_openai openai pydantic deepagents playwright mcp typing_extensions dotenv""".split()
         ),
     ),
 }

@@ -147,11 +147,14 @@ class Handle:
 
     def _patience(self) -> float | None:
         """How long to wait for the next envelope: until one is due, or until the reader's time is over."""
-        now, due = self._clock(), self._sampler.due
+        due = self._sampler.due
         times = [one for one in (due, self._deadline) if one is not None]
+        if not times:
+            return None
+        now = self._clock()
         if self._deadline is not None and now >= self._deadline:
             raise RunTimeout("the time for watching the run is over; the run itself goes on", **self._watch.where)
-        return max(0.0, min(times) - now) if times else None
+        return max(0.0, min(times) - now)
 
     def _cancel_path(self) -> str:
         if self.run_id is None:

@@ -7,6 +7,7 @@ from typing import Any, Self, cast
 
 import httpx
 
+from runwire._bodies import AsyncBody
 from runwire._effects import READ, Effect, Give, Open, Reply, Send, TransportFailed, Wait
 from runwire._handle import Handle
 from runwire._threads import answer_piece
@@ -25,7 +26,7 @@ class AsyncRun(Handle):
         self._change = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._response: httpx.Response | None = None
-        self._chunks: AsyncIterator[bytes] | None = None
+        self._body: AsyncBody | None = None
 
     async def __aenter__(self) -> Self:
         self._begin()
@@ -160,14 +161,12 @@ class AsyncRun(Handle):
                 return answer.reply()
         except httpx.HTTPError as error:
             raise TransportFailed(f"{type(error).__name__}: {error}", was_sent(error)) from error
-        self._chunks = response.aiter_raw()
+        self._body = AsyncBody(response, self._watch.limits.silence)
         return Reply(response.status_code, headers_of(response))
 
     async def _read(self) -> bytes | None:
         try:
-            return await self._chunks.__anext__() if self._chunks is not None else None
-        except StopAsyncIteration:
-            return None
+            return await self._body.read() if self._body is not None else None
         except (httpx.HTTPError, httpx.StreamError, OSError) as error:
             raise TransportFailed(f"{type(error).__name__}: {error}") from error
 

@@ -4,8 +4,8 @@ import asyncio
 import random
 import time
 import uuid
-from collections.abc import Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, cast
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import httpx
 
@@ -15,6 +15,7 @@ from runwire._handle import Handle
 from runwire._requests import OnDisconnect, checked_answer, start_body
 from runwire._tasks import AsyncRun
 from runwire._threads import Run
+from runwire._transport import KEPT_ALIVE, AsyncTransport, Transport, goes_by_proxy
 from runwire._watch import Watch, read_histories
 from runwire._wire import Answer, request_options, was_sent
 from runwire.errors import ConfigError, NotFound
@@ -29,6 +30,7 @@ SEND_SECONDS = 30.0
 # Shorter header values are no secrets, and would be found in any text.
 SECRET_LENGTH = 6
 Flow = Generator[Effect, Any, Any]
+T = TypeVar("T")
 
 
 class _Door:
@@ -60,12 +62,15 @@ class _Door:
             "base_url": self._server.url,
             "headers": self._server.headers,
             "timeout": timeout,
-            "limits": httpx.Limits(max_connections=None, max_keepalive_connections=20),
+            # Of the way through a proxy; our own transport has the same.
+            "limits": httpx.Limits(max_connections=None, max_keepalive_connections=KEPT_ALIVE),
             # A key goes to the configured origin alone.
             "follow_redirects": False,
-            # Without TLS there is nothing to verify, and making a context costs more than the rest of a client.
-            "verify": self._server.url.startswith("https"),
         }
+
+    def _transport(self, kind: Callable[[str], T]) -> T | None:
+        """Our own, unless the way leads through a proxy."""
+        return None if goes_by_proxy(self._server.url) else kind(self._server.url)
 
     def _watch(self, thread_id: str, run_id: str | None, body: dict[str, Any] | None, adapter: StreamAdapter) -> Watch:
         return Watch(
@@ -168,7 +173,7 @@ class Client(_Door):
     ) -> None:
         super().__init__(url, api_key, headers=headers, limits=limits, retry=retry)
         self._own = http is None
-        self._http = http or httpx.Client(**self._options())
+        self._http = http or httpx.Client(transport=self._transport(Transport), **self._options())
         self._sdk: SyncLangGraphClient | None = None
 
     def __enter__(self) -> Self:
@@ -286,7 +291,7 @@ class AsyncClient(_Door):
     ) -> None:
         super().__init__(url, api_key, headers=headers, limits=limits, retry=retry)
         self._own = http is None
-        self._http = http or httpx.AsyncClient(**self._options())
+        self._http = http or httpx.AsyncClient(transport=self._transport(AsyncTransport), **self._options())
         self._sdk: LangGraphClient | None = None
 
     async def __aenter__(self) -> Self:

@@ -90,6 +90,8 @@ class EventSampler:
         """When the next envelope is due, by the clock; none when nothing waits."""
         if self._ready:
             return self._now or 0.0
+        if not self._waiting:
+            return None
         return min((pending.due for pending in self._waiting), default=None)
 
     def push(self, envelope: Envelope) -> None:
@@ -116,6 +118,8 @@ class EventSampler:
 
     def take(self) -> list[Envelope]:
         """What is due, for a reader that asks."""
+        if not self._waiting and not self._ready:
+            return []
         self._tell_time(None)
         return self._taken()
 
@@ -184,7 +188,7 @@ class EventSampler:
 
     def _taken(self) -> list[Envelope]:
         now = self._now or 0.0
-        due = [pending for pending in self._waiting if pending.due <= now]
+        due = [pending for pending in self._waiting if pending.due <= now] if self._waiting else []
         if due:
             self._waiting = [pending for pending in self._waiting if pending.due > now]
             for call_id in {pending.call_id for pending in due}:
