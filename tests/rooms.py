@@ -34,7 +34,7 @@ class Room:
 ROOMS = {
     "normalizers": Room(
         "normalizers/runwire_normalizers",
-        frozenset({"runwire_normalizers", "pydantic", "orjson"}),
+        frozenset({"runwire_normalizers", "pydantic", "pydantic_core", "orjson"}),
         frozenset([*SOCKETS, *CLOCKS, *RANDOMNESS]),
         {"projections/agui": frozenset({"ag_ui"})},
     ),

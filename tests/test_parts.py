@@ -1,5 +1,7 @@
 """Every shape that a source hands out becomes the same `StreamPart`."""
 
+import json
+import tracemalloc
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +11,7 @@ from langchain_core.messages import AIMessageChunk
 from langgraph_sdk.schema import StreamPart as SdkPart
 
 from runwire_normalizers import ServerSentEvent, StreamPart, read_part
-from runwire_normalizers.parts import Malformed
+from runwire_normalizers.parts import LARGE, Malformed
 
 NAMES = [
     ("updates", "updates", ()),
@@ -189,3 +191,23 @@ def test_the_data_of_a_part_is_json_whatever_the_source(item):
 )
 def test_a_name_or_namespace_of_an_unknown_kind_raises_nothing(item):
     assert isinstance(read_part(item), StreamPart)
+
+
+def test_a_huge_frame_is_read_in_a_few_times_its_size_and_as_any_other():
+    size = 2 * LARGE
+    told: dict[str, Any] = {"blob": "x" * size, "ü": [1.5, None, 2**70, "\u2028"], "deep": [[[]]]}
+    raw = json.dumps(told, ensure_ascii=False).encode()
+    tracemalloc.start()
+    part = read_part(ServerSentEvent("custom", raw))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert part.data == told
+    assert peak < 4 * size
+
+
+@pytest.mark.parametrize("broken", [b'{"a": NaN, "x": "%s"}', b'{"x": "%s"', b'["%s",]'])
+def test_a_huge_frame_that_is_no_json_is_malformed_like_a_small_one(broken):
+    small = read_part(ServerSentEvent("custom", broken % b"x")).data
+    huge = read_part(ServerSentEvent("custom", broken % (b"x" * 2 * LARGE))).data
+    assert isinstance(small, Malformed)
+    assert isinstance(huge, Malformed)

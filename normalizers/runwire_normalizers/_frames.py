@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from runwire_normalizers._models import ModelCall
-from runwire_normalizers.parts import StreamPart, read_part
+from runwire_normalizers.parts import StreamPart, parse, read_part
 from runwire_normalizers.sse import ServerSentEvent
 
 OPENING = b'[{"content":'
@@ -57,7 +57,7 @@ class FrameReader:
         tail, metadata = self._tails.get(item.event, (b"", None))
         if metadata is not None and raw.endswith(tail) and raw.startswith(b"["):
             try:
-                data = [orjson.loads(raw[1 : -len(tail)]), metadata]
+                data = [parse(raw[1 : -len(tail)]), metadata]
             except orjson.JSONDecodeError:
                 return read_part(item)
             return StreamPart("messages", tuple(item.event.split("|")[1:]), data, item.id or None)

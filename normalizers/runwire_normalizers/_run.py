@@ -283,12 +283,17 @@ class Run:
 
     def _is_twin(self, namespace: Namespace, data: dict[str, Any]) -> bool:
         """Whether a graph inside this one has just said the same, so that it was forwarded."""
+        inner = [one for one in self.customs if len(one[1]) > len(namespace) and one[1][: len(namespace)] == namespace]
+        # Nothing is inside the root's own, and most data have nobody to be the twin of: those are not read through.
+        if not inner and not namespace:
+            return False
         key = digest(data)
-        for twin in self.customs:
-            if twin[0] == key and len(twin[1]) > len(namespace) and twin[1][: len(namespace)] == namespace:
-                self.customs.remove(twin)
-                return True
-        self.customs.append((key, namespace))
+        twin = next((one for one in inner if one[0] == key), None)
+        if twin:
+            self.customs.remove(twin)
+            return True
+        if namespace:
+            self.customs.append((key, namespace))
         return False
 
     def signal(self, call: Call, result: Any) -> None:

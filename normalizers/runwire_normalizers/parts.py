@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from pydantic_core import from_json
 
 from runwire_normalizers.coerce import json_safe
 from runwire_normalizers.sse import ServerSentEvent
@@ -12,6 +13,9 @@ from runwire_normalizers.sse import ServerSentEvent
 MODES = frozenset("values updates messages events tasks checkpoints debug custom".split())
 # Frames that belong to no stream mode, and the three forms of the server's cumulative `messages` mode.
 FRAMES = frozenset("metadata error end messages/metadata messages/partial messages/complete".split())
+
+# From here on orjson, the fastest, would take twelve times the size of what it reads for a while.
+LARGE = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +54,22 @@ def _frame(event: Any, data: Any, id: str | None) -> StreamPart:
     mode, *namespace = (event if isinstance(event, str) else str(event)).split("|")
     if isinstance(data, str | bytes):
         try:
-            data = orjson.loads(data)
+            data = parse(data)
         except orjson.JSONDecodeError:
             data = _parsed_text(data) if isinstance(data, bytes) else Malformed(data)
     else:
         data = json_safe(data)
     return StreamPart(mode, tuple(namespace), data, id)
+
+
+def parse(data: str | bytes) -> Any:
+    """JSON of any size; raises orjson's error."""
+    if len(data) < LARGE:
+        return orjson.loads(data)
+    try:
+        return from_json(data, allow_inf_nan=False, cache_strings="none")
+    except ValueError:
+        return orjson.loads(data)
 
 
 def _parsed_text(data: bytes) -> Any:
