@@ -5,7 +5,7 @@ import pytest
 from langgraph_sdk import Auth
 
 import runwire
-from runwire_graphs.auth import authenticate
+from runwire_graphs.auth import LOCAL, authenticate
 from runwire_graphs.errors import ConfigError
 from runwire_graphs.guard import refusal
 from runwire_graphs.settings import STUDIO, Settings
@@ -125,12 +125,18 @@ def test_without_keys_this_machine_needs_none(local):
     assert run_by_http(local.url, "planner_style_agent", "test")[-1][0] == "values"
 
 
+async def test_an_owner_called_local_is_an_owner_like_any_other(monkeypatch):
+    monkeypatch.setenv("RUNWIRE_SERVER_KEYS", "local:0123456789abcdef")
+    user = await authenticate({b"x-api-key": b"0123456789abcdef"}, {})
+    assert user["identity"] == "local" != LOCAL
+
+
 @pytest.mark.parametrize(("client", "near"), [("127.0.0.1", True), ("::1", True), ("10.0.0.9", False), ("", False)])
 async def test_without_keys_only_this_machine_is_let_in(client, near, monkeypatch):
     monkeypatch.delenv("RUNWIRE_SERVER_KEYS", raising=False)
     scope = {"client": (client, 5000) if client else None}
     if near:
-        assert (await authenticate({}, scope))["identity"] == "local"
+        assert (await authenticate({}, scope))["identity"] == LOCAL
     else:
         with pytest.raises(Auth.exceptions.HTTPException) as caught:
             await authenticate({}, scope)

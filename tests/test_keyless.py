@@ -9,6 +9,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from runwire_graphs.browser.tools import BROWSER_TOOLS
 from runwire_graphs.planning.forms import Assessment, Plan
+from runwire_graphs.scripted.arguments import fill
 from runwire_graphs.scripted.brain import think
 from runwire_graphs.scripted.model import KeylessModel
 from runwire_graphs.scripted.words import clauses
@@ -105,6 +106,20 @@ def test_a_step_that_fails_ends_the_work_and_is_told():
 def test_what_it_did_not_understand_of_a_request_is_told():
     _, text = carried_out("open http://a.test/ and water the plants")
     assert "water the plants" in text
+
+
+@pytest.mark.parametrize(
+    ("step", "args"),
+    [
+        ("sum the amount by region in s.csv", {"column": "amount", "by": "region"}),
+        ("average of units per product in s.csv", {"column": "units", "by": "product"}),
+    ],
+)
+def test_what_is_counted_and_what_it_is_grouped_by_are_two_arguments(step, args):
+    text = {"type": "string"}
+    optional = {"anyOf": [text, {"type": "null"}]}
+    schema = {"properties": {"path": text, "column": text, "by": optional}, "required": ["path", "column"]}
+    assert fill(step, schema, {}).args == {"path": "s.csv", **args}
 
 
 def test_a_missing_argument_is_asked_for():

@@ -9,7 +9,8 @@ from langgraph_sdk import Auth
 
 from runwire_graphs.settings import Settings
 
-LOCAL = "local"
+# No owner can be called so: a colon ends an owner's name.
+LOCAL = ":local"
 OWNER = "owner"
 CURE = "Set RUNWIRE_SERVER_KEYS on the server and send one of the keys as x-api-key."
 
