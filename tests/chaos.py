@@ -32,7 +32,7 @@ Flavour = Literal["sync", "async"]
 FLAVOURS: tuple[Flavour, ...] = ("sync", "async")
 SPOTS = 60
 FRESH_BYTES = 1500
-DEADLINE_SECONDS = 30.0
+DEADLINE_SECONDS = 60.0
 AT_ONCE = 8
 SHOWN = 300
 

@@ -28,12 +28,13 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runwire import AsyncClient, Client, testing
+from runwire import AsyncClient, Client
 from runwire._bodies import Body
 from runwire._chunked import ChunkedBody, NotChunked
 from runwire._lines import Head, Line
 from runwire._transport import AsyncTransport, Transport, goes_by_proxy
 from runwire.testing import Connection, ScriptedServer, text_run
+from runwire.testing._http import Handler
 from tests.rooms import ROOT
 
 SECONDS = 30.0
@@ -134,13 +135,13 @@ def test_a_body_of_which_httpcore_has_had_a_part_is_not_taken():
 @pytest.mark.parametrize("kind", ["sync", "async"])
 def test_a_connection_whose_body_was_taken_is_used_again(kind, monkeypatch):
     """The run's stream, and all that is asked after it, over one connection."""
-    seen, setup = set(), testing._Handler.setup
+    seen, setup = set(), Handler.setup
 
-    def counting(self: testing._Handler) -> None:
+    def counting(self: Handler) -> None:
         seen.add(self.client_address)
         setup(self)
 
-    monkeypatch.setattr(testing._Handler, "setup", counting)
+    monkeypatch.setattr(Handler, "setup", counting)
     with ScriptedServer() as server:
         server.add(text_run("Hello ", "world"))
         assert _text(kind, server.url) == "Hello world"
