@@ -61,10 +61,10 @@ def prepare(folder: Path, names: tuple[str, ...], auth: bool = False) -> None:
 
 @contextmanager
 def serve(
-    folder: Path, env: dict[str, str] | None = None, flags: tuple[str, ...] = LENIENT
+    folder: Path, env: dict[str, str] | None = None, flags: tuple[str, ...] = LENIENT, port: int | None = None
 ) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """The server of a prepared folder, ended when the block is left; gives its address and its process."""
-    port = _free_port()
+    port = port or free_port()
     command = [sys.executable, "-m", "langgraph_cli", "dev", "--port", str(port), *FLAGS, *flags]
     with (folder / "server.log").open("ab") as log:
         process = subprocess.Popen(
@@ -78,7 +78,7 @@ def serve(
         _end(process)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
