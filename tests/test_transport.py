@@ -28,10 +28,11 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runwire import AsyncClient, Client
+from runwire import AsyncClient, Client, _threads
 from runwire._bodies import Body
 from runwire._chunked import ChunkedBody, NotChunked
 from runwire._lines import Head, Line
+from runwire._threads import Run
 from runwire._transport import AsyncTransport, Transport, goes_by_proxy
 from runwire.testing import Connection, ScriptedServer, text_run
 from runwire.testing._http import Handler
@@ -359,3 +360,34 @@ def test_what_comes_while_the_reader_is_away_is_read_by_the_thread():
             assert run._over
             told = [one.payload["text"] for one in reading if one.type == "llm_token"]
     assert "".join(told) == "".join(f"{n} " for n in range(200))
+
+
+@contextmanager
+def _hasty_threads() -> Iterator[None]:
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(0.000001)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(usual)
+
+
+def test_a_run_is_told_whole_however_often_reader_and_thread_take_turns(monkeypatch):
+    turns = []
+    take_wheel = Run._take_wheel
+
+    def counted(self: Run, me: int) -> bool:
+        turns.append(self._waiting)
+        return take_wheel(self, me)
+
+    monkeypatch.setattr(Run, "_take_wheel", counted)
+    # The thread reads at every moment in which the reader does not.
+    monkeypatch.setattr(_threads, "AWAY_SECONDS", 0.00001)
+    words = [f"{n} " for n in range(150)]
+    with _hasty_threads(), ScriptedServer() as server, Client(server.url) as client:
+        for pace in (0.0, 0.0005):
+            server.add(text_run(*words, connections=[Connection(pace=pace), Connection()]))
+            with client.stream("chat", "hi", profile="debug") as run:
+                told = [one.payload["text"] for one in run if one.type == "llm_token" and run.view.render()]
+            assert "".join(told) == "".join(words)
+    assert len(turns) > 20

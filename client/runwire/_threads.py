@@ -125,7 +125,7 @@ class Run(Handle):
                         continue
                 self._drive_on(patience)
         finally:
-            self._waiting, self._left_at = None, time.monotonic()
+            self._left_at, self._waiting = time.monotonic(), None
 
     # Whoever drives takes the flow from effect to effect. The reader does while it waits for bytes, so that nobody has
     # to wake it; the thread does everything else, and reads when the reader stays away.
