@@ -91,11 +91,13 @@ def _keyword(step: str, name: str) -> str | None:
 
 
 def _words(step: str, name: str, strings: list[str]) -> str | None:
-    """What is quoted, in the order of the schema where places come last; else what stands before or after `into`."""
+    """What is quoted, in the order of the schema, where places come last; else what stands before or after `into`."""
     rest = step.partition(" ")[2]
     parts = BETWEEN.split(rest, maxsplit=1)
     if name in PLACE and len(strings) > 1:
         return _noun(parts[1]) if len(parts) > 1 else None
+    if len(strings) > 1 and len(said := quoted(step)) >= len(strings):
+        return said[strings.index(name)]
     if said := quoted(parts[0]) or quoted(step):
         return said[0]
     if name in PLACE or len(strings) == 1:

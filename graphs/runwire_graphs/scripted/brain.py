@@ -8,8 +8,10 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from runwire_graphs.scripted.choosing import Tool, choose
+from runwire_graphs.scripted.delegating import delegate
 from runwire_graphs.scripted.forms import fill_form
-from runwire_graphs.scripted.reply import SELF, SIGNATURE, Call, Reply
+from runwire_graphs.scripted.jobs import Crew, delegates
+from runwire_graphs.scripted.reply import FAILED, SELF, SIGNATURE, Call, Reply
 from runwire_graphs.scripted.words import clauses
 
 KNOWN = re.compile(r"^The ([a-z ]+) is at (https?://\S+?)\.?$", re.MULTILINE)
@@ -25,6 +27,9 @@ def think(messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], f
     if forced:
         form = next(tool for tool in known if tool.name == forced)
         return fill_form(form, instructions, request, messages)
+    if delegates(known):
+        before = messages[: len(messages) - len(since)]
+        return delegate(request, before, since, Crew.of(known, dict(KNOWN.findall(instructions))))
     if not known:
         return Reply(_tell(request, _results(messages)))
     return _next_step(request, since, known, dict(KNOWN.findall(instructions)))
@@ -118,7 +123,7 @@ def _tell(request: str, results: list[str]) -> str:
 
 def _found(result: ToolMessage) -> str:
     text = _short(str(result.text))
-    return f"That did not work: {text}" if result.status == "error" else text
+    return f"{FAILED}{text}" if result.status == "error" else text
 
 
 def _short(text: str) -> str:
