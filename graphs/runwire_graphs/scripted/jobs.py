@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from runwire_graphs.scripted.choosing import Choice, Tool, choose
-from runwire_graphs.scripted.words import VERBS, clauses, files, stem, stems, urls
+from runwire_graphs.scripted.words import URL, VERBS, clauses, files, stem, stems, urls
 
 TASK, TODOS = "task", "write_todos"
 SUBAGENT = re.compile(r"^- ([\w-]+): (.*)$", re.MULTILINE)
@@ -61,7 +61,7 @@ class Crew:
         for step in clauses(request):
             if mine := self._mine(step, written):
                 about = self._pages(step) if mine.call.name == WRITE and not found else []
-                found += [Job(page, self._match(READING, None)) for page in about]
+                found += [Job(page, self._reader) for page in about]
                 found.append(Job(step, own=mine))
             elif subagent := self._match(step, found[-1].subagent if found else None):
                 together = self._hand(step, subagent, found, together)
@@ -78,27 +78,37 @@ class Crew:
         chosen = choose(step if files(step) or not named else f"{step} {named}", self.tools, self.known)
         if chosen is None or words[0] not in stems(chosen.call.name.replace("_", " ")):
             return None
-        own_file = named or any(name.startswith("/") for name in files(step))
+        own_file = named or any(name.startswith("/") or f"/{name}" in written for name in files(step))
         return chosen if own_file or not any(words[0] in told for told in self.subagents.values()) else None
 
     def _match(self, step: str, last: str | None) -> str | None:
         """The subagent whose description has the step's verb and nouns; what fits none better goes on with the last."""
-        verb, *others = stems(step) or [""]
-        nouns = {word for word in others if word not in VERB_STEMS}
-        if files(step):
-            nouns |= {stem("file"), *(stem(name.rpartition(".")[2]) for name in files(step))}
-        rated = {name: 2 * (verb in told) + len(nouns & told) for name, told in self.subagents.items()}
+        rated = self._rate(step)
         best = max(rated.values(), default=0)
         if last and rated[last] >= best:
             return last
-        return next((name for name, score in rated.items() if score == best > 0), None)
+        fitting = next((name for name, score in rated.items() if score == best > 0), None)
+        return fitting or (self._reader if self._pages(step) else None)
+
+    def _rate(self, step: str) -> dict[str, int]:
+        verb, *others = stems(URL.sub(" ", step)) or [""]
+        nouns = {word for word in others if word not in VERB_STEMS}
+        if named := files(step):
+            nouns |= {stem("file"), *(stem(name.rpartition(".")[2]) for name in named)}
+        return {name: 2 * (verb in told) + len(nouns & told) for name, told in self.subagents.items()}
+
+    @cached_property
+    def _reader(self) -> str | None:
+        """Who opens and reads pages."""
+        rated = self._rate(READING)
+        return max(rated, key=lambda name: rated[name], default=None)
 
     def _hand(self, step: str, subagent: str, found: list[Job], together: int) -> int:
         """Pages are jobs of their own, unless somebody is there for several; what names none goes on with those before.
 
         Gives the number of jobs that the next step may go on with.
         """
-        pages = self._pages(step) if subagent == self._match(READING, None) else []
+        pages = self._pages(step) if subagent == self._reader else []
         if found and found[-1].subagent == subagent and not pages:
             found[-together:] = [Job(f"{one.text}; {step}", subagent) for one in found[-together:]]
             return together
