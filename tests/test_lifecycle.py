@@ -32,12 +32,13 @@ def left_after_a_while(handles):
 
 
 def worked(running, site):
-    """Have the browser and both experts at work; gives the processes that they made."""
+    """Have browsers and both experts at work, those of subagents too; gives the processes that they made."""
     url = site.page("/", "Page", "page")
     (running.files / "a.csv").write_text("x\n1\n")
     with runwire.Client(running.url) as client:
         client.run("assist_with_playwright", f"open {url}")
-        client.run("planner_style_agent", "list the files and list the tables")
+        told = client.run("deep_agent", f"open {url}, list the files and list the tables")
+    assert "That did not work" not in str(told.messages[-1]["content"])
     pids = children(running.process)
     commands = b" ".join(Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pids)
     for part in (b"chrom", b"experts.files", b"experts.tables"):
@@ -68,6 +69,21 @@ def test_a_run_that_waits_is_answered_after_a_restart(tmp_path):
         assert runwire.conformance.check(after, after=before) == []
         assert text in str(resumed.result.messages[-1]["content"])
         assert resumed.trace_id == run.trace_id
+
+
+def test_an_approval_that_is_given_after_a_restart_lets_the_file_be_written(tmp_path):
+    text = phrase()
+    with bundle(tmp_path) as running, runwire.Client(running.url) as client:
+        with client.stream("deep_agent", f"list the files and write '{text}' to late.md") as run:
+            before = list(run)
+        assert run.status == "interrupted"
+    with bundle(tmp_path) as again, runwire.Client(again.url) as client:
+        answer = {"decisions": [{"type": "approve"}]}
+        with client.stream("deep_agent", thread_id=run.thread_id, resume=answer) as resumed:
+            after = list(resumed)
+        assert runwire.conformance.check(after, after=before) == []
+        assert resumed.result.files["/late.md"]["content"] == text
+        assert [todo["status"] for todo in resumed.result.todos] == ["completed", "completed"]
 
 
 def test_one_graph_without_its_parts_does_not_keep_the_others_from_serving(tmp_path):
