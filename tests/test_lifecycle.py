@@ -83,7 +83,7 @@ def test_an_approval_that_is_given_after_a_restart_lets_the_file_be_written(tmp_
             after = list(resumed)
         assert runwire.conformance.check(after, after=before) == []
         assert resumed.result.files["/late.md"]["content"] == text
-        assert [todo["status"] for todo in resumed.result.todos] == ["completed", "completed"]
+        assert [todo["status"] for todo in resumed.view.todos] == ["completed", "completed"]
 
 
 def test_one_graph_without_its_parts_does_not_keep_the_others_from_serving(tmp_path):

@@ -95,8 +95,8 @@ def build() -> Any:
     """The agent; every model in it is replaced by the model of the moment."""
     browser = _browser(
         "browser",
-        "Opens web pages, reads them, tells their titles, texts and tables, follows links, clicks buttons, fills in forms and "
-        "takes screenshots.",
+        "Opens web pages, reads them, tells their titles, texts and tables, follows links, clicks buttons, fills in "
+        "forms and takes screenshots.",
     )
     agent: Any = create_deep_agent(
         KeylessModel(),

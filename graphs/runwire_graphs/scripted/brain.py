@@ -17,6 +17,7 @@ from runwire_graphs.scripted.words import clauses
 KNOWN = re.compile(r"^The ([a-z ]+) is at (https?://\S+?)\.?$", re.MULTILINE)
 ASK = "ask_user"
 SHOWN = 900
+ASKED = 200
 
 
 def think(messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], forced: str | None) -> Reply:
@@ -115,10 +116,18 @@ def _results(messages: Sequence[BaseMessage]) -> list[str]:
 
 
 def _tell(request: str, results: list[str]) -> str:
-    """The results one after the other; lists of elements are for the one who clicks."""
+    """The results one after the other; lists of elements are for the one who clicks, and nothing is said twice."""
     if not results:
-        return f"{SELF} Without tools I can say nothing of use about {request!r}."
-    return "\n\n".join([*(re.sub(r"(?m)^\[\d+\] .*\n?", "", one).strip() for one in results), SIGNATURE])
+        return f"{SELF} Without tools I can say nothing of use about {request[:ASKED]!r}."
+    told = [re.sub(r"(?m)^\[\d+\] .*\n?", "", one).strip() for one in results]
+    fresh = [one for one, next in zip(told, [*told[1:], ""], strict=True) if not _repeated(one, next)]
+    return "\n\n".join([*fresh, SIGNATURE])
+
+
+def _repeated(told: str, next: str) -> bool:
+    """Whether all but the first line, which says what was done, is said again."""
+    lines = [line for line in told.splitlines()[1:] if line]
+    return bool(lines) and set(lines) <= set(next.splitlines())
 
 
 def _found(result: ToolMessage) -> str:

@@ -84,6 +84,9 @@ class Crew:
     def _match(self, step: str, last: str | None) -> str | None:
         """The subagent whose description has the step's verb and nouns; what fits none better goes on with the last."""
         rated = self._rate(step)
+        if self._reader and last != self._reader and not self._pages(step):
+            # Who reads pages cannot do much without one.
+            rated[self._reader] -= 1
         best = max(rated.values(), default=0)
         if last and rated[last] >= best:
             return last
@@ -118,7 +121,9 @@ class Crew:
     def _pages(self, step: str) -> list[str]:
         """What to do with each page that the step names: by its address, or by its link on a place."""
         lower = step.lower()
-        places = sorted([*urls(step), *(name for name in self.known if name in lower)], key=lambda one: lower.find(one.lower()))
+        places = sorted(
+            [*urls(step), *(name for name in self.known if name in lower)], key=lambda one: lower.find(one.lower())
+        )
         if len(places) != 1:
             return [f"open {_the(place)}; read the page" for place in places]
         place, verb = _the(places[0]), stem(step.split()[0])
