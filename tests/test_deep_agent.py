@@ -227,6 +227,17 @@ def test_before_a_file_is_written_a_person_is_asked(first):
     assert deltas(envelopes, "files") == []
 
 
+def test_an_answer_that_is_no_decision_is_asked_for_again(client):
+    text = phrase()
+    run, _ = watched(client, f"write '{text}' to asked.txt")
+    for wrong in ("yes", {"type": "approve"}, {"decisions": [{"type": "perhaps"}]}):
+        told = client.sdk.runs.wait(run.thread_id, "deep_agent", command={"resume": wrong}, raise_error=False)
+        assert told["__interrupt__"][0]["value"] == run.interrupts[0]["value"]
+    with client.stream("deep_agent", thread_id=run.thread_id, resume=APPROVE) as resumed:
+        list(resumed)
+    assert resumed.result.files["/asked.txt"]["content"] == text
+
+
 def test_a_rejected_file_is_not_written_and_the_answer_says_so(client):
     text, reason = phrase(), phrase()
     run, envelopes = watched(client, f"write '{text}' to no.txt")

@@ -1,6 +1,7 @@
 """The middleware of the deep agent: todos, places that it knows, summaries, browsers that are left, approvals."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any, NotRequired
 
 from deepagents.backends import StateBackend
@@ -8,6 +9,7 @@ from deepagents.middleware.summarization import create_summarization_middleware
 from langchain.agents import AgentState
 from langchain.agents.middleware import (
     AgentMiddleware,
+    HumanInTheLoopMiddleware,
     InterruptOnConfig,
     ModelRequest,
     TodoListMiddleware,
@@ -28,6 +30,7 @@ SUMMARIZE = """Summarize this conversation for yourself: what was asked, what wa
 were written, and what is still to be done."""
 # Keeps what is said for oneself out of the stream of tokens.
 UNTOLD = "nostream"
+WRONG_ANSWERS = 20
 
 
 def latest(before: list[Todo], after: list[Todo]) -> list[Todo]:
@@ -70,10 +73,23 @@ async def _summary(messages: Sequence[AnyMessage]) -> str:
     return str((await chat_model().with_config(tags=[UNTOLD]).ainvoke(asked)).text)
 
 
-def approval(action: str) -> InterruptOnConfig:
-    """A pause for a person before a tool that changes a file."""
-
+def _described(action: str) -> InterruptOnConfig:
     def describe(tool_call: ToolCall, state: AgentState[Any], runtime: Runtime[Any]) -> str:
         return f"{action} {tool_call['args'].get('file_path')}?"
 
     return InterruptOnConfig(allowed_decisions=["approve", "edit", "reject"], description=describe)
+
+
+class Approval(HumanInTheLoopMiddleware[Any, Any, Any]):
+    """LangChain's pause for a person, before a file is changed. What is no decision is asked for again."""
+
+    def __init__(self) -> None:
+        actions = {"write_file": "Write", "edit_file": "Edit", "delete": "Delete"}
+        super().__init__({name: _described(action) for name, action in actions.items()})
+
+    def after_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        # LangGraph keeps a wrong answer and gives it again whenever the node runs: the next question is another one.
+        for _ in range(WRONG_ANSWERS):
+            with suppress(TypeError, KeyError, ValueError):
+                return super().after_model(state, runtime)
+        return super().after_model(state, runtime)
