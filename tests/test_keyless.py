@@ -96,6 +96,13 @@ def test_a_tool_that_it_never_saw_is_used_by_its_schema():
     assert "result 0" in text
 
 
+def test_a_column_is_what_stands_before_its_grouping():
+    schema = {"properties": {"path": {}, "column": {}, "by": {}}, "required": ["path", "column"]}
+    tool = {"name": "compute", "description": "Compute the sum of a column of a table.", "parameters": schema}
+    calls, _ = carried_out("sum the amounts by region in n.csv", [tool])
+    assert calls == [("compute", {"path": "n.csv", "column": "amounts", "by": "region"})]
+
+
 def test_a_step_that_fails_ends_the_work_and_is_told():
     calls, text = carried_out("open http://a.test/ and read the page", fails_at=0)
     assert len(calls) == 1

@@ -87,12 +87,15 @@ def test_an_approval_that_is_given_after_a_restart_lets_the_file_be_written(tmp_
 
 
 def test_one_graph_without_its_parts_does_not_keep_the_others_from_serving(tmp_path):
-    env = {"RUNWIRE_CHROMIUM": str(tmp_path / "none"), "RUNWIRE_OPENAI_API": "chat"}
+    env, text = {"RUNWIRE_CHROMIUM": str(tmp_path / "none"), "RUNWIRE_OPENAI_API": "chat"}, phrase()
     with bundle(tmp_path, **env) as running, runwire.Client(running.url) as client:
         with pytest.raises(runwire.RunFailed, match="make browser"):
             client.run("assist_with_playwright", "open https://example.com")
-        (running.files / "there.txt").write_text("there")
-        assert "there" in str(client.run("planner_style_agent", "read there.txt").messages[-1]["content"])
+        (running.files / "there.txt").write_text(text)
+        assert text in str(client.run("planner_style_agent", "read there.txt").messages[-1]["content"])
+        both = str(client.run("deep_agent", "open https://example.com and read there.txt").messages[-1]["content"])
+        assert "make browser" in both
+        assert text in both
 
 
 def test_a_wrong_setting_fails_the_runs_that_meet_it_with_its_name(tmp_path):

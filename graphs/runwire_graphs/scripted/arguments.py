@@ -11,6 +11,7 @@ ADDRESS = {"url", "address", "link", "uri"}
 FILENAME = {"path", "file", "filename", "file_path", "table", "directory", "folder"}
 PLACE = {"target", "field", "element", "label"}
 BETWEEN = re.compile(r"\s+(?:into|in|to|as|with|onto|from)\s+", re.IGNORECASE)
+GROUPED = re.compile(r"\s+(?:by|per)\s+", re.IGNORECASE)
 NOUN = re.compile(r"^(?:(?:on|the|a|an|for|link|button|text|word|value|option|field|called|named|labelled)\s+)+", re.I)
 CONFIRMED = re.compile(r",?\s+and\s+(?:press(?:ing)?\s+(?:enter|return)|submit(?:\s+it)?)$", re.IGNORECASE)
 TAIL = re.compile(r"\s+(?:link|button|field|box|option|tab|page|column|element|file|table)$", re.IGNORECASE)
@@ -67,6 +68,8 @@ def _value(step: str, name: str, told: Mapping[str, Any], strings: list[str], kn
             return next(iter(urls(step)), None) or _known(step, known)
         case "string" if name in FILENAME:
             return next(iter(files(step)), None) or _keyword(step, name)
+        case "string" if name == "column":
+            return GROUPED.split(_keyword(step, name) or _words(step, name, strings) or "")[0] or None
         case "string":
             return _keyword(step, name) or _words(step, name, strings)
     return None
