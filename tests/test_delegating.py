@@ -209,6 +209,15 @@ def test_files_of_ones_own_are_read_changed_and_removed_by_oneself():
         assert own(conversation(request, before=before)[0]) == [call]
 
 
+def test_a_file_that_is_written_first_is_ones_own_in_the_next_step():
+    turns, _ = conversation("write 'tea' to a.txt, then read a.txt")
+    assert own(turns) == [
+        ("write_file", {"file_path": "/a.txt", "content": "tea"}),
+        ("read_file", {"file_path": "/a.txt"}),
+    ]
+    assert todos(turns)[-1] == ["completed", "completed"]
+
+
 REJECTION = "User rejected the tool call for `write_file`"
 
 

@@ -69,7 +69,7 @@ def _work(request: str, before: Sequence[BaseMessage], since: Sequence[BaseMessa
     answers = {one.tool_call_id: one for one in since if isinstance(one, ToolMessage)}
     tasks = iter([answers.get(str(call["id"])) for call in asked if call["name"] == TASK])
     used = iter([answers.get(str(call["id"])) for call in asked if call["name"] not in (TASK, TODOS)])
-    jobs, unclear = crew.jobs(request, _written([*before, *since]))
+    jobs, unclear = crew.jobs(request, _written(before))
     handed = {at: Part(job, _task(job), (), next(tasks, None)) for at, job in enumerate(jobs) if job.subagent}
     reported = sections([(one.job.text, found(one.result)) for one in handed.values() if one.result])
     parts = [handed.get(at) or _own(job, reported, before, used) for at, job in enumerate(jobs)]

@@ -54,15 +54,17 @@ class Crew:
         return {name: frozenset(stems(words)) for name, words in self.told.items()}
 
     def jobs(self, request: str, written: Collection[str]) -> tuple[list[Job], list[str]]:
-        """The jobs, and the steps that are nobody's. `written` are the paths of files that are one's own."""
+        """The jobs, and the steps that are nobody's. `written` are the paths of files that are one's own already."""
+        own_files = set(written)
         found: list[Job] = []
         unclear: list[str] = []
         together = 1
         for step in clauses(request):
-            if mine := self._mine(step, written):
+            if mine := self._mine(step, own_files):
                 about = self._pages(step) if mine.call.name == WRITE and not found else []
                 found += [Job(page, self._reader) for page in about]
                 found.append(Job(step, own=mine))
+                own_files |= {f"/{name.lstrip('/')}" for name in files(step)}
             elif subagent := self._match(step, found[-1].subagent if found else None):
                 together = self._hand(step, subagent, found, together)
             else:
