@@ -59,6 +59,7 @@ def carried_out(request, tools=BROWSER, fails_at=None):
             [("navigate", {"url": "http://127.0.0.1:4024"}), ("click", {"target": "Prices"})],
         ),
         ("type 'Zoë Quill' into Your name", [("type_text", {"target": "Your name", "text": "Zoë Quill"})]),
+        ("type 'Zoë' into 'Your name'", [("type_text", {"target": "Your name", "text": "Zoë"})]),
         (
             "fill Anna into the Amount field and press enter",
             [("type_text", {"target": "Amount", "text": "Anna", "submit": True})],

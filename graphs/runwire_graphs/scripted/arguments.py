@@ -99,7 +99,7 @@ def _words(step: str, name: str, strings: list[str]) -> str | None:
     parts = BETWEEN.split(rest, maxsplit=1)
     if name in PLACE and len(strings) > 1:
         return _noun(parts[1]) if len(parts) > 1 else None
-    if len(strings) > 1 and len(said := quoted(step)) >= len(strings):
+    if len(strings) > 1 and not PLACE & set(strings) and len(said := quoted(step)) >= len(strings):
         return said[strings.index(name)]
     if said := quoted(parts[0]) or quoted(step):
         return said[0]
