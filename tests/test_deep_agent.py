@@ -230,7 +230,7 @@ def test_before_a_file_is_written_a_person_is_asked(first):
 def test_an_answer_that_is_no_decision_is_asked_for_again(client):
     text = phrase()
     run, _ = watched(client, f"write '{text}' to asked.txt")
-    for wrong in ("yes", {"type": "approve"}, {"decisions": [{"type": "perhaps"}]}):
+    for wrong in ("yes", {"decisions": [{"type": "perhaps"}]}):
         told = client.sdk.runs.wait(run.thread_id, "deep_agent", command={"resume": wrong}, raise_error=False)
         assert told["__interrupt__"][0]["value"] == run.interrupts[0]["value"]
     with client.stream("deep_agent", thread_id=run.thread_id, resume=APPROVE) as resumed:
@@ -338,7 +338,7 @@ def by_modes(client, ask):
         run, envelopes = watched(client, ask, stream_modes=modes)
         return run, *answered(run, envelopes, stream_modes=modes), envelopes
 
-    with ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(len(MODE_SETS)) as pool:
         return dict(zip(map("+".join, MODE_SETS), pool.map(drive, MODE_SETS), strict=True))
 
 
