@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from runwire_graphs.browser import actions, finding
+from runwire_graphs.browser import sessions as of_sessions
 from runwire_graphs.browser.gate import Gate, read_head
 from runwire_graphs.browser.policy import Place, Policy, is_public
 from runwire_graphs.browser.sessions import Sessions, current_policy
@@ -252,10 +253,33 @@ async def test_the_oldest_idle_context_makes_room(site, monkeypatch):
             async with at(sessions, url, key):
                 pass
         assert set(sessions._open) == {"two", "three"}
+        monkeypatch.setattr(of_sessions, "ROOM_SECONDS", 0.1)
         async with sessions.session("two"), sessions.session("three"):
             with pytest.raises(BrowserError, match="RUNWIRE_BROWSER_CONTEXTS"):
                 async with sessions.session("four"):
                     pass
+
+
+async def test_who_finds_no_room_waits_until_a_subagent_leaves_and_takes_none_from_it(site, monkeypatch):
+    monkeypatch.setenv("RUNWIRE_BROWSER_CONTEXTS", "2")
+    url = site.page("/", "Page", "page")
+    async with opened() as sessions:
+        for key in ("t|one", "t|two"):
+            async with at(sessions, url, key):
+                pass
+        entered = asyncio.Event()
+
+        async def third():
+            async with at(sessions, url, "t|three"):
+                entered.set()
+
+        waiting = asyncio.create_task(third())
+        async with sessions.session("t|one") as session:
+            assert "Title: Page" in await actions.read(session)
+        assert not entered.is_set()
+        await sessions.end("t|two")
+        await asyncio.wait_for(waiting, WAIT)
+        assert set(sessions._open) == {"t|one", "t|three"}
 
 
 async def test_an_idle_context_is_closed(site, monkeypatch):

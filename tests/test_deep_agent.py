@@ -299,6 +299,19 @@ def test_a_page_that_cannot_be_opened_is_told_beside_one_that_can(client, site):
     assert asked == {"open http://127.0.0.1:9/; read the page": "error", f"open {url}; read the page": "ok"}
 
 
+def test_what_the_planner_asks_is_answered_through_the_agent(client, served):
+    text = phrase()
+    (served.files / "asked.txt").write_text(text)
+    run, envelopes = watched(client, "read the file")
+    assert "path" in run.interrupts[0]["value"]["question"]
+    (planner,) = (e for e in tools(envelopes).values() if e.payload["tool_name"] == "task")
+    waiting = {e.call_id: e.parent_id for e in envelopes if e.type == "subgraph_checkpoint" and e.payload["interrupts"]}
+    assert waiting[planner.call_id] == envelopes[0].call_id
+    assert planner.call_id in waiting.values()
+    resumed, _ = answered(run, envelopes, "asked.txt")
+    assert text in said(resumed)
+
+
 def test_two_runs_at_once_keep_apart(client, site):
     texts = [phrase() for _ in range(2)]
     urls = [site.page(f"/apart{number}", "Apart", text) for number, text in enumerate(texts)]

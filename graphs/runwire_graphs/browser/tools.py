@@ -9,7 +9,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, tool
 
 from runwire_graphs.browser import actions
-from runwire_graphs.browser.sessions import Session, sessions
+from runwire_graphs.browser.sessions import OF, Session, sessions
 from runwire_graphs.hands import HANDS
 from runwire_graphs.shots import keep_shot
 
@@ -23,7 +23,7 @@ def session_key(config: RunnableConfig) -> str:
     thread = told.get("thread_id") or config.get("run_id") or told.get("run_id") or "no thread"
     # The last part of the namespace is the task of the tool itself.
     subagent = str(told.get("checkpoint_ns", "")).rpartition("|")[0]
-    return f"{thread}|{subagent}" if subagent else str(thread)
+    return f"{thread}{OF}{subagent}" if subagent else str(thread)
 
 
 async def act(config: RunnableConfig, action: Callable[[Session], Awaitable[T]]) -> T:
