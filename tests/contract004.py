@@ -28,18 +28,18 @@ _TOOL = {
     "properties": {**_COMMON, "type": {"const": "tool"}, "tool_call_id": {"type": "string"}},
     "required": [*_COMMON, "type", "tool_call_id"],
 }
-_MESSAGES = {"type": "array", "items": {"type": "object", "oneOf": [_HUMAN, _AI, _TOOL]}}
+MESSAGES = {"type": "array", "items": {"type": "object", "oneOf": [_HUMAN, _AI, _TOOL]}}
 
 CHAT: dict[str, Any] = {
     "type": "object",
-    "properties": {"messages": _MESSAGES},
+    "properties": {"messages": MESSAGES},
     "required": ["messages"],
     "additionalProperties": False,
 }
 PLANNING: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "messages": _MESSAGES,
+        "messages": MESSAGES,
         "planner_result": {
             "type": "object",
             "properties": {

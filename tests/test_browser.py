@@ -8,10 +8,13 @@ from contextlib import asynccontextmanager
 import pytest
 
 from runwire_graphs.browser import actions, finding
+from runwire_graphs.browser import sessions as of_sessions
 from runwire_graphs.browser.gate import Gate, read_head
 from runwire_graphs.browser.policy import Place, Policy, is_public
-from runwire_graphs.browser.sessions import Sessions
+from runwire_graphs.browser.sessions import Sessions, current_policy
+from runwire_graphs.browser.tools import act, leave
 from runwire_graphs.errors import BrowserError, NoBrowser, Refused
+from runwire_graphs.hands import HANDS
 from runwire_graphs.settings import Settings
 from tests.sites import phrase, serve_site
 
@@ -250,10 +253,33 @@ async def test_the_oldest_idle_context_makes_room(site, monkeypatch):
             async with at(sessions, url, key):
                 pass
         assert set(sessions._open) == {"two", "three"}
+        monkeypatch.setattr(of_sessions, "ROOM_SECONDS", 0.1)
         async with sessions.session("two"), sessions.session("three"):
             with pytest.raises(BrowserError, match="RUNWIRE_BROWSER_CONTEXTS"):
                 async with sessions.session("four"):
                     pass
+
+
+async def test_who_finds_no_room_waits_until_a_subagent_leaves_and_takes_none_from_it(site, monkeypatch):
+    monkeypatch.setenv("RUNWIRE_BROWSER_CONTEXTS", "2")
+    url = site.page("/", "Page", "page")
+    async with opened() as sessions:
+        for key in ("t|one", "t|two"):
+            async with at(sessions, url, key):
+                pass
+        entered = asyncio.Event()
+
+        async def third():
+            async with at(sessions, url, "t|three"):
+                entered.set()
+
+        waiting = asyncio.create_task(third())
+        async with sessions.session("t|one") as session:
+            assert "Title: Page" in await actions.read(session)
+        assert not entered.is_set()
+        await sessions.end("t|two")
+        await asyncio.wait_for(waiting, WAIT)
+        assert set(sessions._open) == {"t|one", "t|three"}
 
 
 async def test_an_idle_context_is_closed(site, monkeypatch):
@@ -341,3 +367,20 @@ def test_a_chromium_is_found_in_the_order_that_is_promised(tmp_path, monkeypatch
 def test_a_wrong_variable_is_named_and_nothing_else_is_tried(tmp_path):
     with pytest.raises(NoBrowser, match="RUNWIRE_CHROMIUM"):
         finding.find_chromium(settings(RUNWIRE_CHROMIUM=tmp_path / "none"), program(tmp_path / "own"))
+
+
+async def test_a_subagent_that_leaves_closes_its_own_browser_and_no_other(site):
+    def called(namespace):
+        return {"configurable": {"thread_id": "t", "checkpoint_ns": namespace}}
+
+    url = site.page("/", "Page", "text")
+    try:
+        for namespace in ("tools:main", "tools:one|tools:a", "tools:two|tools:b"):
+            await act(called(namespace), lambda session: actions.navigate(session, Gate(current_policy), url))
+        await leave(called("tools:one|LeaveBrowser.after_agent:c"))
+        with pytest.raises(BrowserError, match="No page is open"):
+            await act(called("tools:one|tools:d"), actions.read)
+        for namespace in ("tools:e", "tools:two|tools:f"):
+            assert "Title: Page" in await act(called(namespace), actions.read)
+    finally:
+        await asyncio.to_thread(HANDS.close)

@@ -60,6 +60,7 @@ def carried_out(request, tools=BROWSER, fails_at=None):
             [("navigate", {"url": "http://127.0.0.1:4024"}), ("click", {"target": "Prices"})],
         ),
         ("type 'Zoë Quill' into Your name", [("type_text", {"target": "Your name", "text": "Zoë Quill"})]),
+        ("type 'Zoë' into 'Your name'", [("type_text", {"target": "Your name", "text": "Zoë"})]),
         (
             "fill Anna into the Amount field and press enter",
             [("type_text", {"target": "Amount", "text": "Anna", "submit": True})],
@@ -95,6 +96,13 @@ def test_a_tool_that_it_never_saw_is_used_by_its_schema():
     calls, text = carried_out(f"water '{plant}' with 7 litres slowly", [convert_to_openai_tool(water)])
     assert calls == [("water", {"plant": plant, "litres": 7, "slowly": True})]
     assert "result 0" in text
+
+
+def test_a_column_is_what_stands_before_its_grouping():
+    schema = {"properties": {"path": {}, "column": {}, "by": {}}, "required": ["path", "column"]}
+    tool = {"name": "compute", "description": "Compute the sum of a column of a table.", "parameters": schema}
+    calls, _ = carried_out("sum the amounts by region in n.csv", [tool])
+    assert calls == [("compute", {"path": "n.csv", "column": "amounts", "by": "region"})]
 
 
 def test_a_step_that_fails_ends_the_work_and_is_told():

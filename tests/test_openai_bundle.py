@@ -1,5 +1,8 @@
 """The bundle on the real server, on real langchain-openai, against a server on loopback that speaks OpenAI's API."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
@@ -123,6 +126,103 @@ def test_a_providers_failure_fails_the_run_in_words_that_survive(client, openai,
     assert run.status == "error"
     errors = [one.payload["message"] for one in envelopes if one.type == "error"]
     assert any(reason in message and "OPENAI_MODEL" in message for message in errors)
+
+
+def handed(envelopes):
+    """The tasks that were handed to subagents, as their starts tell them."""
+    return [e for e in envelopes if e.type == "tool_start" and e.payload["tool_name"] == "task"]
+
+
+def test_the_deep_agent_works_through_langchain_openai(client, served, site, openai):
+    texts = [phrase(), phrase()]
+    one, two = (site.page(f"/deep{number}", "Deep", text) for number, text in enumerate(texts))
+    (served.files / "n.csv").write_text("region,amount\neast,40\neast,2\n")
+    asked = f"compare {one} and {two}, compute the sum of amount by region in n.csv and write the findings to found.md"
+    run, envelopes = watched(client, "deep_agent", asked)
+    tasks = handed(envelopes)
+    assert sorted(e.agent for e in tasks) == ["planner", "reader", "reader", "team"]
+    assert len({e.parent_id for e in tasks}) == 2
+    with run.respond({"decisions": [{"type": "approve"}]}) as resumed:
+        rest = list(resumed)
+    assert conformance.check(rest, after=envelopes) == []
+    file = resumed.result.files["/found.md"]["content"]
+    assert all(text in file for text in [*texts, "east | 42.0"])
+    assert [todo["status"] for todo in resumed.result.todos] == ["completed"] * 3
+    assert {request["key"] for request in openai.requests} == {f"Bearer {KEY}"}
+
+
+def test_a_subagent_that_fails_is_told_apart_from_one_that_does_not(client, site, openai):
+    reason, text = phrase(), phrase()
+    url = site.page("/sound", "Sound", text)
+
+    def mind(messages, tools, forced):
+        return Said(error=(400, reason)) if forced == "Plan" else keyless(messages, tools, forced)
+
+    openai.mind = mind
+    run, envelopes = watched(client, "deep_agent", f"open {url}, read it and compute the sum of amount in n.csv")
+    ends = {e.call_id: e.payload for e in envelopes if e.type == "tool_end"}
+    assert {e.agent: ends[e.call_id]["status"] for e in handed(envelopes)} == {"browser": "ok", "planner": "error"}
+    blamed = {e.call_id for e in envelopes if e.type == "error" and reason in e.payload["message"]}
+    assert blamed == {e.call_id for e in handed(envelopes) if e.agent == "planner"}
+    assert run.status == "success"
+    assert text in str(run.result.messages[-1]["content"])
+    assert reason in str(run.result.messages[-1]["content"])
+
+
+def test_two_subagents_wait_for_approvals_of_their_own(client, openai):
+    texts = {f"/{name}.txt": phrase() for name in ("one", "two")}
+
+    def mind(messages, tools, forced):
+        names = {tool["function"]["name"] for tool in tools}
+        path = next((path for path in texts if f"keep {path}" in str(messages)), "")
+        if messages[-1]["role"] == "tool":
+            return Said(text="done")
+        if "task" in names:
+            calls = [{"description": f"keep {one}", "subagent_type": "general-purpose"} for one in texts]
+            return Said(calls=tuple(("task", args) for args in calls))
+        return Said(calls=(("write_file", {"file_path": path, "content": texts[path]}),))
+
+    openai.mind = mind
+    run, envelopes = watched(client, "deep_agent", "go")
+    waiting = {one["value"]["action_requests"][0]["args"]["file_path"]: one["id"] for one in run.interrupts}
+    assert waiting.keys() == texts.keys()
+    answers = {waiting["/one.txt"]: {"type": "approve"}, waiting["/two.txt"]: {"type": "reject"}}
+    with run.respond({id: {"decisions": [decision]} for id, decision in answers.items()}) as resumed:
+        rest = list(resumed)
+    assert conformance.check(rest, after=envelopes) == []
+    assert {path: file["content"] for path, file in resumed.result.files.items()} == {"/one.txt": texts["/one.txt"]}
+    ends = [e.payload["status"] for e in rest if e.type == "tool_end" and e.payload["tool_name"] == "write_file"]
+    assert sorted(ends) == ["error", "ok"]
+
+
+def test_subagents_that_end_in_either_order_give_the_same_tree(client, site, openai):
+    turns = {site.page(f"/turn{number}", "Turn", phrase()): threading.Event() for number in range(4)}
+    urls = list(turns)
+    # Of each two, the first waits for the second, or the second for the first.
+    waits = {urls[0]: urls[1], urls[3]: urls[2]}
+
+    def mind(messages, tools, forced):
+        said = keyless(messages, tools, forced)
+        url = next((url for url in urls if f"open {url}; " in str(messages[1])), None)
+        if url and not said.calls:
+            if url in waits:
+                assert turns[waits[url]].wait(30)
+            turns[url].set()
+        return said
+
+    def drive(pair):
+        run, envelopes = watched(client, "deep_agent", f"open {pair[0]} and {pair[1]}")
+        names = {e.call_id: pair.index(e.payload["args"]["description"].split("; ")[0][5:]) for e in handed(envelopes)}
+        return [
+            (names.get(call.call_id), names.get(call.parent_id), call.kind, call.name, call.agent, call.status)
+            for call in sorted(run.view.calls(), key=lambda call: names.get(call.parent_id, -1))
+        ]
+
+    openai.mind = mind
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(drive, [urls[:2], urls[2:]])
+    assert len(first) == 19
+    assert first == second
 
 
 def test_a_provider_that_breaks_off_fails_the_run(client, openai):

@@ -172,7 +172,7 @@ async def test_tables_come_as_structured_results(home):
     (home / "files" / "t.csv").write_text("who,n\nann,1\nbob,2.5\nann,3\n")
     shown = await tables("show_rows", path="t.csv", limit=1)
     assert shown.artifact["structured_content"] == {"kind": "table", "columns": ["who", "n"], "rows": [["ann", 1]]}
-    by_group = await tables("compute", path="t.csv", column="n", measure="sum", by="who")
+    by_group = await tables("compute", path="t.csv", column="ns", measure="sum", by="who")
     assert by_group.artifact["structured_content"]["rows"] == [["ann", 4.0], ["bob", 2.5]]
     kept = await tables("filter_rows", path="t.csv", column="who", value="ANN")
     assert len(kept.artifact["structured_content"]["rows"]) == 2

@@ -174,7 +174,7 @@ def test_a_thread_is_replayed_from_its_checkpoints_with_the_ids_that_it_had_live
         stream = list(run)
     (again,) = client.replay(run.thread_id)
     assert again.trace_id == run.trace_id
-    assert {e.call_id for e in again.envelopes} == {e.call_id for e in stream}
+    assert {(e.call_id, e.agent) for e in again.envelopes} == {(e.call_id, e.agent) for e in stream}
     assert RunView.of(again.envelopes).text == run.view.text
     with pytest.raises(runwire.NotFound):
         client.replay(run.thread_id, "00000000-0000-0000-0000-000000000000")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from runwire_normalizers import Envelope, RunView
+from runwire_normalizers import Envelope, RunView, StreamAdapter
 from tests.feeding import NAMES, earlier, told
 from tests.test_sampler import Call
 from tests.threads import KEPT, live, retold
@@ -191,6 +191,14 @@ def test_a_view_is_text_that_a_person_can_read():
     assert waiting[0] == "? run"
     assert '│     └─ ? {"question":"which colour?"}' in waiting
     assert max(map(len, waiting)) <= 60
+
+
+def test_a_request_for_approvals_is_shown_by_its_descriptions():
+    actions = [{"name": "write_file", "args": {}, "description": "Write /a.md?"}, {"name": "delete", "args": {}}]
+    asked = {"id": "i", "value": {"action_requests": actions, "review_configs": []}}
+    adapter = StreamAdapter(label="writer")
+    run = RunView.of([*adapter.feed(("updates", {"__interrupt__": [asked]})), *adapter.finish("interrupted")])
+    assert str(run).splitlines() == ["? run writer", "└─ ? Write /a.md?; delete"]
 
 
 def test_what_models_and_tools_say_cannot_steer_the_terminal():

@@ -12,7 +12,7 @@ import httpx
 from runwire._config import Retry, Server, WireLimits, public_url, server
 from runwire._effects import Effect, Reply, Send, TransportFailed
 from runwire._handle import Handle
-from runwire._requests import OnDisconnect, checked_answer, start_body
+from runwire._requests import ASSISTANT, OnDisconnect, checked_answer, start_body
 from runwire._tasks import AsyncRun
 from runwire._threads import Run
 from runwire._transport import KEPT_ALIVE, AsyncTransport, Transport, goes_by_proxy
@@ -139,13 +139,21 @@ def _replayed(thread_id: str, run_id: str | None, ask: Any) -> Generator[Effect,
     state = (yield from ask(Send("GET", f"/threads/{thread_id}/state?subgraphs=true"), missing=True)).json()
     listed = (yield from ask(Send("GET", f"/threads/{thread_id}/runs?limit=1000"), missing=True)).json()
     statuses = {run["run_id"]: run["status"] for run in listed or () if isinstance(run, dict) and "run_id" in run}
-    found = replay(histories, state, outcomes={id: _OUTCOMES[s] for id, s in statuses.items() if s in _OUTCOMES})
+    outcomes = {id: _OUTCOMES[status] for id, status in statuses.items() if status in _OUTCOMES}
+    found = replay(histories, state, outcomes=outcomes, label=_names(histories))
     if not found and not histories:
         raise NotFound("the server keeps nothing of this thread", 404, thread_id=thread_id)
     traces = {run.trace_id for run in found if run.run_id == run_id}
     if run_id is not None and not traces:
         raise NotFound("the server keeps nothing of this run", 404, thread_id=thread_id, run_id=run_id)
     return [run for run in found if run_id is None or run.trace_id in traces]
+
+
+def _names(histories: dict[str, list[Any]]) -> dict[str, str]:
+    """The names by which the thread's runs were told live."""
+    told = [one.get("metadata") or {} for one in histories.get("", ()) if isinstance(one, dict)]
+    found = {str(meta.get("run_id")): meta.get(ASSISTANT) or meta.get("graph_id") for meta in told}
+    return {run_id: name for run_id, name in found.items() if isinstance(name, str)}
 
 
 # A success may wait for a person: that, history shows.

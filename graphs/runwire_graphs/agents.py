@@ -31,3 +31,8 @@ def failure(error: Exception) -> str:
 
 def tool_failures() -> ToolErrorMiddleware[Any, Any]:
     return ToolErrorMiddleware(in_words)
+
+
+def subagent_failures() -> ToolErrorMiddleware[Any, Any]:
+    """Whatever ends a subagent comes back in words: its siblings may do better."""
+    return ToolErrorMiddleware(lambda error, request: failure(error))

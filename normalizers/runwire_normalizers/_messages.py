@@ -5,6 +5,7 @@ from typing import Any
 
 AI_TYPES = frozenset({"ai", "AIMessageChunk", "assistant"})
 TOOL_TYPES = frozenset({"tool", "ToolMessageChunk"})
+HUMAN_TYPES = frozenset({"human", "HumanMessageChunk", "user"})
 # Content blocks whose content also stands in `tool_calls` or `tool_call_chunks`.
 CALL_BLOCKS = frozenset("tool_use tool_call tool_call_chunk input_json_delta function_call non_standard".split())
 

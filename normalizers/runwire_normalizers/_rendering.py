@@ -97,8 +97,13 @@ def _id(interrupt: Any) -> Any:
 
 
 def _asked(interrupt: Any) -> str:
-    value = interrupt.get("value") if isinstance(interrupt, dict) else interrupt
-    return value if isinstance(value, str) else _short(value)
+    match interrupt.get("value") if isinstance(interrupt, dict) else interrupt:
+        case str(value):
+            return value
+        case {"action_requests": [*actions]} if all(isinstance(one, dict) for one in actions):
+            return "; ".join(str(one.get("description") or one.get("name")) for one in actions)
+        case value:
+            return _short(value)
 
 
 def _state(root: CallView) -> Iterator[str]:

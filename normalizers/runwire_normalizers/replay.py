@@ -33,13 +33,14 @@ def replay(
     *,
     outcomes: Mapping[str, Outcome | None] | None = None,
     trace_id: str | None = None,
-    label: str | None = None,
+    label: str | Mapping[str, str] | None = None,
 ) -> list[ReplayedRun]:
     """The runs of a thread, oldest first, from the history of every namespace (`""` is the thread's own graph).
 
     `state` is the thread's state, with its subgraphs' states where it waits. `outcomes` tell by run id how runs ended,
     which history shows only in part; a run whose outcome is None is still going, and its calls stay open. `trace_id` is
-    for a history that begins in a resumed run; without it, such a run's own id is the trace.
+    for a history that begins in a resumed run; without it, such a run's own id is the trace. `label` is the name of the
+    roots, or their names by run id.
     """
     told, known = graphs(histories, state), outcomes or {}
     found: list[ReplayedRun] = []
@@ -49,7 +50,8 @@ def replay(
         earlier = before.get(span.begins.run_id) if span.begins and span.resumes else None
         resumed = earlier if earlier and not earlier.over else None
         trace = None if resumed else (trace_id if span.gap and not found else None) or span.run_id
-        adapter = StreamAdapter(trace_id=trace, run_id=span.run_id, label=label, input=span.input, resumed_from=resumed)
+        name = label.get(span.run_id) if isinstance(label, Mapping) else label
+        adapter = StreamAdapter(trace_id=trace, run_id=span.run_id, label=name, input=span.input, resumed_from=resumed)
         adapter.origin = "replay"
         asked = _asked(known.get(span.run_id)) if span.run_id in known else None
         envelopes = tuple(_envelopes(adapter, Retelling(told, span.run_id, asked), span, outcome))

@@ -25,6 +25,11 @@ log = logging.getLogger("runwire.browser")
 
 ACTION_MS = 8_000
 NAVIGATION_MS = 20_000
+# How long one waits for another's context to be left, and after what silence a subagent is taken to be gone.
+ROOM_SECONDS = 60.0
+GONE_SECONDS = 120.0
+# Stands between a thread and the subagent of it that a context belongs to.
+OF = "|"
 WIDTH, HEIGHT = 1280, 800
 FLAGS = [
     "--disable-dev-shm-usage",
@@ -50,6 +55,10 @@ class Session:
     used: float = 0.0
     claims: int = 0
 
+    def spared(self, now: float) -> bool:
+        """Whether it must not make room: someone acts on it, or a subagent is in the midst of its task."""
+        return bool(self.claims) or (OF in self.key and now - self.used < GONE_SECONDS)
+
     def adopt(self, page: Page) -> None:
         """A new tab comes to the front, as it does for a person."""
         self.page, self.elements = page, []
@@ -74,6 +83,7 @@ class Sessions:
     def __init__(self) -> None:
         self.gate = Gate(current_policy)
         self._opening = asyncio.Lock()
+        self._freed = asyncio.Event()
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
         self._open: dict[str, Session] = {}
@@ -89,11 +99,13 @@ class Sessions:
         finally:
             session.claims -= 1
             session.used = asyncio.get_running_loop().time()
+            self._freed.set()
 
     async def end(self, key: str) -> None:
         if session := self._open.pop(key, None):
             with suppress(PlaywrightError):
                 await session.context.close()
+            self._freed.set()
 
     async def close(self) -> None:
         if self._reaper:
@@ -108,10 +120,27 @@ class Sessions:
         await self.gate.close()
 
     async def _find(self, key: str) -> Session:
+        """The context, claimed; where there is no room for it, once there is."""
+        with_room = asyncio.get_running_loop().time() + ROOM_SECONDS
+        while (session := await self._claimed(key)) is None:
+            self._freed.clear()
+            try:
+                async with asyncio.timeout_at(with_room):
+                    await self._freed.wait()
+            except TimeoutError:
+                limit = Settings.read().browser_contexts
+                raise BrowserError(
+                    f"The browser is used {limit} times at once, which is the limit. Try again in a moment, "
+                    "or raise RUNWIRE_BROWSER_CONTEXTS."
+                ) from None
+        return session
+
+    async def _claimed(self, key: str) -> Session | None:
         async with self._opening:
             browser = await self._alive()
             if key not in self._open:
-                await self._make_room()
+                if not await self._made_room():
+                    return None
                 context = await browser.new_context(
                     viewport={"width": WIDTH, "height": HEIGHT}, accept_downloads=False, service_workers="block"
                 )
@@ -123,16 +152,14 @@ class Sessions:
             self._open[key].claims += 1
             return self._open[key]
 
-    async def _make_room(self) -> None:
-        limit = Settings.read().browser_contexts
-        idle = sorted((one for one in self._open.values() if not one.claims), key=lambda one: one.used)
+    async def _made_room(self) -> bool:
+        limit, now = Settings.read().browser_contexts, asyncio.get_running_loop().time()
+        idle = sorted((one for one in self._open.values() if not one.spared(now)), key=lambda one: one.used)
         while len(self._open) >= limit:
             if not idle:
-                raise BrowserError(
-                    f"{limit} threads use the browser at once, which is the limit. Try again in a moment, "
-                    "or raise RUNWIRE_BROWSER_CONTEXTS."
-                )
+                return False
             await self.end(idle.pop(0).key)
+        return True
 
     async def _alive(self) -> Browser:
         if self._browser and self._browser.is_connected():

@@ -1,4 +1,4 @@
-"""The browser as tools for a model. They work on the context of the thread that the run belongs to."""
+"""The browser as tools for a model, on the context of the thread that the run belongs to or of the subagent at work."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,7 +9,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, tool
 
 from runwire_graphs.browser import actions
-from runwire_graphs.browser.sessions import Session, sessions
+from runwire_graphs.browser.sessions import OF, Session, sessions
 from runwire_graphs.hands import HANDS
 from runwire_graphs.shots import keep_shot
 
@@ -18,9 +18,12 @@ Runtime = ToolRuntime[Any, Any]
 
 
 def session_key(config: RunnableConfig) -> str:
-    """The thread, or the run where there is no thread to come back to."""
+    """The thread, or the run where there is no thread to come back to; a subagent has a browser of its own."""
     told = config.get("configurable", {})
-    return str(told.get("thread_id") or config.get("run_id") or told.get("run_id") or "no thread")
+    thread = told.get("thread_id") or config.get("run_id") or told.get("run_id") or "no thread"
+    # The last part of the namespace is the task of the tool itself.
+    subagent = str(told.get("checkpoint_ns", "")).rpartition("|")[0]
+    return f"{thread}{OF}{subagent}" if subagent else str(thread)
 
 
 async def act(config: RunnableConfig, action: Callable[[Session], Awaitable[T]]) -> T:
@@ -31,6 +34,15 @@ async def act(config: RunnableConfig, action: Callable[[Session], Awaitable[T]])
             return await action(session)
 
     return await HANDS.reach(work())
+
+
+async def leave(config: RunnableConfig) -> None:
+    """Close the browser of a subagent that is done: nobody comes back to it."""
+
+    async def work() -> None:
+        await sessions().end(session_key(config))
+
+    await HANDS.reach(work())
 
 
 @tool

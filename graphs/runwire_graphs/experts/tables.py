@@ -54,9 +54,12 @@ def _value(cell: str) -> Any:
 
 
 def _position(columns: list[str], column: str) -> int:
-    for position, name in enumerate(columns):
-        if name.strip().lower() == column.strip().lower():
-            return position
+    wanted = column.strip().lower()
+    # People say `the amounts` of a column `amount`.
+    for same in (wanted, wanted.removesuffix("s")):
+        for position, name in enumerate(columns):
+            if name.strip().lower() == same:
+                return position
     raise ToolError(f"There is no column {column!r}; the columns are {', '.join(columns)}.")
 
 

@@ -11,6 +11,7 @@ ADDRESS = {"url", "address", "link", "uri"}
 FILENAME = {"path", "file", "filename", "file_path", "table", "directory", "folder"}
 PLACE = {"target", "field", "element", "label"}
 BETWEEN = re.compile(r"\s+(?:into|in|to|as|with|onto|from)\s+", re.IGNORECASE)
+GROUPED = re.compile(r"\s+(?:by|per)\s+", re.IGNORECASE)
 NOUN = re.compile(r"^(?:(?:on|the|a|an|for|link|button|text|word|value|option|field|called|named|labelled)\s+)+", re.I)
 # What comes behind is an argument of its own: the sum of the amount by region.
 GROUPED = re.compile(r"\s+(?:by|per)\s+", re.IGNORECASE)
@@ -69,6 +70,8 @@ def _value(step: str, name: str, told: Mapping[str, Any], strings: list[str], kn
             return next(iter(urls(step)), None) or _known(step, known)
         case "string" if name in FILENAME:
             return next(iter(files(step)), None) or _keyword(step, name)
+        case "string" if name == "column":
+            return GROUPED.split(_keyword(step, name) or _words(step, name, strings) or "")[0] or None
         case "string":
             return _keyword(step, name) or _words(step, name, strings)
     return None
@@ -93,11 +96,13 @@ def _keyword(step: str, name: str) -> str | None:
 
 
 def _words(step: str, name: str, strings: list[str]) -> str | None:
-    """What is quoted, in the order of the schema where places come last; else what stands before or after `into`."""
+    """What is quoted, in the order of the schema, where places come last; else what stands before or after `into`."""
     rest = step.partition(" ")[2]
     parts = BETWEEN.split(rest, maxsplit=1)
     if name in PLACE and len(strings) > 1:
         return _noun(parts[1]) if len(parts) > 1 else None
+    if len(strings) > 1 and not PLACE & set(strings) and len(said := quoted(step)) >= len(strings):
+        return said[strings.index(name)]
     if said := quoted(parts[0]) or quoted(step):
         return said[0]
     if name in PLACE or len(strings) == 1:

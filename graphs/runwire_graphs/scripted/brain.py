@@ -8,13 +8,16 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from runwire_graphs.scripted.choosing import Tool, choose
+from runwire_graphs.scripted.delegating import delegate
 from runwire_graphs.scripted.forms import fill_form
-from runwire_graphs.scripted.reply import SELF, SIGNATURE, Call, Reply
+from runwire_graphs.scripted.jobs import Crew, delegates
+from runwire_graphs.scripted.reply import FAILED, SELF, SIGNATURE, Call, Reply
 from runwire_graphs.scripted.words import clauses
 
 KNOWN = re.compile(r"^The ([a-z ]+) is at (https?://\S+?)\.?$", re.MULTILINE)
 ASK = "ask_user"
 SHOWN = 900
+ASKED = 200
 
 
 def think(messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], forced: str | None) -> Reply:
@@ -25,6 +28,9 @@ def think(messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], f
     if forced:
         form = next(tool for tool in known if tool.name == forced)
         return fill_form(form, instructions, request, messages)
+    if delegates(known):
+        before = messages[: len(messages) - len(since)]
+        return delegate(request, before, since, Crew.of(known, dict(KNOWN.findall(instructions))))
     if not known:
         return Reply(_tell(request, _results(messages)))
     return _next_step(request, since, known, dict(KNOWN.findall(instructions)))
@@ -110,15 +116,23 @@ def _results(messages: Sequence[BaseMessage]) -> list[str]:
 
 
 def _tell(request: str, results: list[str]) -> str:
-    """The results one after the other; lists of elements are for the one who clicks."""
+    """The results one after the other; lists of elements are for the one who clicks, and nothing is said twice."""
     if not results:
-        return f"{SELF} Without tools I can say nothing of use about {request!r}."
-    return "\n\n".join([*(re.sub(r"(?m)^\[\d+\] .*\n?", "", one).strip() for one in results), SIGNATURE])
+        return f"{SELF} Without tools I can say nothing of use about {request[:ASKED]!r}."
+    told = [re.sub(r"(?m)^\[\d+\] .*\n?", "", one).strip() for one in results]
+    fresh = [one for one, next in zip(told, [*told[1:], ""], strict=True) if not _repeated(one, next)]
+    return "\n\n".join([*fresh, SIGNATURE])
+
+
+def _repeated(told: str, next: str) -> bool:
+    """Whether all but the first line, which says what was done, is said again."""
+    lines = [line for line in told.splitlines()[1:] if line]
+    return bool(lines) and set(lines) <= set(next.splitlines())
 
 
 def _found(result: ToolMessage) -> str:
     text = _short(str(result.text))
-    return f"That did not work: {text}" if result.status == "error" else text
+    return f"{FAILED}{text}" if result.status == "error" else text
 
 
 def _short(text: str) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 NAME = "runwire-keyless"
 SIGNATURE = "(Answered by runwire's keyless demo model.)"
+FAILED = "That did not work: "
 SELF = "I am runwire's keyless demo model: a few rules, no language model."
 
 

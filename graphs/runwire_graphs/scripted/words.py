@@ -5,7 +5,7 @@ import re
 VERBS = """open go visit browse load navigate click press follow hit tap type fill enter write put choose select pick
 scroll take tell show read get give list search find grep look sum total count describe average save create append add
 delete remove copy move make summarize summarise compare switch close filter sort store check compute calculate
-ask""".split()
+ask edit replace change""".split()
 # `and` joins steps only before a verb, known or followed by its object: "its title and text" is one thing.
 SPLIT = re.compile(
     r"\s*(?:[;\n]+|(?<!\d)[.!?]\s+(?=[A-Za-z])|,?\s+(?:and\s+)?then\s+"
@@ -22,7 +22,7 @@ URL = re.compile(
     r"https?://[^\s\"'<>]*[^\s\"'<>,.;:!?)]|(?<![\w@/.])(?:[\w-]+\.)+(?:com|org|net|io|dev|edu|gov|test|example)(?::\d+)?(?:/[^\s\"'<>,]*)?",
     re.I,
 )
-FILE = re.compile(r"(?<![\w/.:])(?:[\w-]+/)*[\w-]+\.(?!\d)\w{1,5}(?!\w|/)|(?<!\S)/?(?:[\w.-]+/)+[\w.-]*")
+FILE = re.compile(r"(?<![\w/.:])/?(?:[\w-]+/)*[\w-]+\.(?!\d)\w{1,5}(?!\w|/)|(?<!\S)/?(?:[\w.-]+/)+[\w.-]*")
 NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.]*[A-Za-z])")
 WORD = re.compile(r"[A-Za-z]+")
 STOP = frozenset(
@@ -53,6 +53,8 @@ SAME = {
         "choose": "pick",
         "append": "add",
         "select": "switch",
+        "edit": "replace change modify",
+        "delete": "remove",
     }.items()
     for word in words.split()
 }
