@@ -11,7 +11,6 @@ ADDRESS = {"url", "address", "link", "uri"}
 FILENAME = {"path", "file", "filename", "file_path", "table", "directory", "folder"}
 PLACE = {"target", "field", "element", "label"}
 BETWEEN = re.compile(r"\s+(?:into|in|to|as|with|onto|from)\s+", re.IGNORECASE)
-GROUPED = re.compile(r"\s+(?:by|per)\s+", re.IGNORECASE)
 NOUN = re.compile(r"^(?:(?:on|the|a|an|for|link|button|text|word|value|option|field|called|named|labelled)\s+)+", re.I)
 # What comes behind is an argument of its own: the sum of the amount by region.
 GROUPED = re.compile(r"\s+(?:by|per)\s+", re.IGNORECASE)
@@ -112,4 +111,4 @@ def _words(step: str, name: str, strings: list[str]) -> str | None:
 
 def _noun(text: str) -> str | None:
     said = quoted(text)
-    return said[0] if said else TAIL.sub("", NOUN.sub("", GROUPED.split(text.strip())[0])).strip() or None
+    return said[0] if said else TAIL.sub("", NOUN.sub("", text.strip())).strip() or None
