@@ -34,7 +34,18 @@ from runwire_graphs.computer.state import ComputerInput, ComputerOutput, Compute
 from runwire_graphs.computer.telling import tell_sandbox
 from runwire_graphs.computer.tools import tool_form, tools_of
 from runwire_graphs.computer.verdicts import read_verdict
-from runwire_graphs.computer.work import ANEW, LOST, Clock, Work, answered, end_sandbox, keep_sandbox, sandbox_of
+from runwire_graphs.computer.work import (
+    ANEW,
+    LOST,
+    Clock,
+    Work,
+    answered,
+    end_sandbox,
+    failed,
+    keep_sandbox,
+    sandbox_of,
+    step_of_work,
+)
 from runwire_graphs.demo import site
 from runwire_graphs.errors import BundleError
 from runwire_graphs.models import computer_model
@@ -71,22 +82,22 @@ async def setup(state: ComputerState) -> dict[str, Any]:
     return {**update, "sandbox_id": sandbox.id, "notes": notes, "seconds": clock.seconds}
 
 
+@step_of_work
 async def brain(state: ComputerState) -> dict[str, Any]:
     """The model's next message, within the limits; what cannot go on is decided here."""
     settings = Settings.read()
     clock = Clock(state["seconds"], settings.computer_seconds)
     if reason := _exceeded(state, settings, clock):
         return {"outcome": failed(reason)}
-    try:
-        async with sandbox_of(state["sandbox_id"]) as (sandbox, new), asyncio.timeout(clock.left):
-            update = _anew(state, sandbox) if new else {}
-            said = await _think(settings, state, [*state["messages"], *update.get("messages", [])], sandbox)
-    except TimeoutError:
-        return {"outcome": failed(_out_of_time(settings)), "seconds": clock.seconds}
-    except BundleError as error:
-        return {"outcome": failed(str(error)), "seconds": clock.seconds}
-    messages = [*update.get("messages", []), said]
-    return {**update, "messages": messages, "outcome": _ending(said), "seconds": clock.seconds}
+    async with sandbox_of(state["sandbox_id"]) as (sandbox, new):
+        update = _anew(state, sandbox) if new else {}
+        messages = update.get("messages", [])
+        try:
+            async with asyncio.timeout(clock.left):
+                said = await _think(settings, state, [*state["messages"], *messages], sandbox)
+        except TimeoutError:
+            return {**update, "outcome": failed(_out_of_time(settings))}
+    return {**update, "messages": [*messages, said], "outcome": _ending(said)}
 
 
 def _exceeded(state: ComputerState, settings: Settings, clock: Clock) -> str | None:
@@ -131,10 +142,6 @@ def _ending(said: AIMessage) -> Outcome | None:
     return None if calls or question_in(said) else Outcome(status="completed", answer=str(said.text))
 
 
-def failed(error: str, said: str = "") -> Outcome:
-    return Outcome(status="failed", error=error, answer=said)
-
-
 def after_setup(state: ComputerState) -> Literal["brain", "finish"]:
     return "finish" if state.get("outcome") else "brain"
 
@@ -146,6 +153,7 @@ def after_brain(state: ComputerState) -> Literal["human", "act", "finish"]:
     return "human" if question_in(said) else "act"
 
 
+@step_of_work
 async def human(state: ComputerState) -> dict[str, Any]:
     """A person decides. The run waits here; the node runs again from its top when they have."""
     said = last_said(state)
@@ -179,20 +187,16 @@ def after_human(state: ComputerState) -> Literal["act", "brain", "finish"]:
     return "act" if last_said(state) else "brain"
 
 
+@step_of_work
 async def act(state: ComputerState) -> dict[str, Any]:
     """Every call of the model's message, carried out and answered."""
     said, settings = last_said(state), Settings.read()
     clock, step = Clock(state["seconds"], settings.computer_seconds), state["interactions"] + 1
-    update: dict[str, Any] = {}
-    try:
-        async with sandbox_of(state["sandbox_id"]) as (sandbox, new):
-            work = Work(sandbox, clock, step)
-            if new:
-                update = _anew(state, sandbox)
-            for call in asked(said) if said else []:
-                await _answer(work, call, state, new)
-    except BundleError as error:
-        return {**update, "outcome": failed(str(error)), "verdict": None, "seconds": clock.seconds}
+    async with sandbox_of(state["sandbox_id"]) as (sandbox, new):
+        work = Work(sandbox, clock, step)
+        update = _anew(state, sandbox) if new else {}
+        for call in asked(said) if said else []:
+            await _answer(work, call, state, new)
     done = work.done
     return {
         **update,
@@ -200,7 +204,6 @@ async def act(state: ComputerState) -> dict[str, Any]:
         "performed": done.performed,
         "interactions": 1,
         "screenshots": done.screenshots,
-        "seconds": clock.seconds,
         "verdict": None,
     }
 

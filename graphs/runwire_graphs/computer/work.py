@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import Any
 
 from langchain_core.messages import ToolMessage
@@ -13,10 +14,13 @@ from langgraph.errors import GraphBubbleUp
 from runwire_graphs.computer.actions import Action
 from runwire_graphs.computer.calls import Asked, answer
 from runwire_graphs.computer.sandboxes import Sandbox, sandboxes
+from runwire_graphs.computer.state import ComputerState, Outcome
 from runwire_graphs.computer.telling import tell_action, tell_failure, tell_sandbox, tell_shot
 from runwire_graphs.errors import BundleError
 from runwire_graphs.hands import HANDS
 from runwire_graphs.shots import keep_shot
+
+Node = Callable[[ComputerState], Awaitable[dict[str, Any]]]
 
 ANEW = "The computer was started anew; nothing of what was open before is there."
 LOST = (
@@ -68,6 +72,30 @@ async def sandbox_of(id: str | None) -> AsyncIterator[tuple[Sandbox, bool]]:
         HANDS.leave(over(sandbox, failed))
 
 
+def step_of_work(node: Node) -> Node:
+    """A node whose time is counted. What it cannot do ends the run in words; whatever breaks it ends its sandbox."""
+
+    @wraps(node)
+    async def step(state: ComputerState) -> dict[str, Any]:
+        began = time.monotonic()
+        try:
+            update = await node(state)
+        except GraphBubbleUp:
+            raise
+        except BundleError as error:
+            update = {"outcome": failed(str(error))}
+        except BaseException:
+            HANDS.leave(_end(state["sandbox_id"]))
+            raise
+        return {**update, "seconds": time.monotonic() - began}
+
+    return step
+
+
+def failed(error: str, said: str = "") -> Outcome:
+    return Outcome(status="failed", error=error, answer=said)
+
+
 async def keep_sandbox(id: str) -> None:
     async def work() -> None:
         await sandboxes().keep(id)
@@ -76,11 +104,12 @@ async def keep_sandbox(id: str) -> None:
 
 
 async def end_sandbox(id: str) -> None:
-    async def work() -> None:
-        await sandboxes().end(id)
-
-    await HANDS.reach(work())
+    await HANDS.reach(_end(id))
     tell_sandbox("ended", id)
+
+
+async def _end(id: str) -> None:
+    await sandboxes().end(id)
 
 
 @dataclass
