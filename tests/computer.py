@@ -18,7 +18,7 @@ BOARD = """
 <button style="left:100px;top:100px;width:200px;height:50px" onclick="note('pressed {name}')">{name}</button>
 <input style="left:100px;top:200px;width:300px;height:40px" aria-label="Words" oninput="note('typed ' + value)">
 <input type="password" style="left:100px;top:260px;width:300px;height:40px" aria-label="Secret">
-<div style="left:500px;top:100px;width:200px;height:200px;background:#ddd" ondblclick="note('twice')"
+<div style="left:500px;top:100px;width:200px;height:200px;background:#ddd;user-select:none" ondblclick="note('twice')"
   oncontextmenu="note('right'); return false" onmousedown="from = event.clientX" onmouseup="dragged(event)">pad</div>
 <div id="told" style="left:100px;top:400px">nothing</div>
 <div style="left:100px;top:3000px">far down</div>

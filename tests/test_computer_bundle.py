@@ -73,8 +73,9 @@ def test_actions_and_screenshots_are_told_while_the_run_goes_on(client, site):
 def test_clicks_keys_scrolling_and_reading_do_what_they_say(client, site):
     (url, name), words = board(site), phrase()
     asked = (
-        f'open {url}, click "{name}", type "{words}" into Words and press enter, press ctrl+b, double click at 600, 200, '
-        "right click at 600, 200, drag from 520, 200 to 620, 200, click at 50, 700, scroll down and tell me the title"
+        f'open {url}, click "{name}", type "{words}" into Words and press enter, press ctrl+b, '
+        "double click at 600, 200, right click at 600, 200, drag from 520, 200 to 620, 200, "
+        "click at 50, 700, scroll down and tell me the title"
     )
     run, _ = watched(client, asked)
     assert run.result.status == "completed"
@@ -82,53 +83,6 @@ def test_clicks_keys_scrolling_and_reading_do_what_they_say(client, site):
     wanted = [f"pressed {name}", f"typed {words}", "ctrl b", "twice", "right", "dragged 100"]
     assert [one for one in did if one in wanted] == wanted
     assert "Title: scrolled 600" in run.result.answer
-
-
-def test_what_is_not_on_the_screen_fails_the_run_in_words(client, site):
-    url, name = board(site)
-    gone = phrase()
-    run, _ = watched(client, f'open {url} and click "{gone}"')
-    assert (run.result.status, run.result.task_completed_successfully) == ("failed", False)
-    assert gone in run.result.error_message
-    assert name in run.result.error_message
-
-
-@pytest.mark.parametrize("address", ["http://127.0.0.1:9/", "file:///etc/passwd"])
-def test_the_computer_reaches_no_more_than_the_browser_does(client, address):
-    run, envelopes = watched(client, f"open {address}" if address.startswith("http") else f'go to "{address}"')
-    assert run.result.status == "failed"
-    assert "root:" not in str([one.to_dict() for one in envelopes])
-
-
-@pytest.mark.parametrize("asked", ["sing a song", "test"])
-def test_what_is_not_understood_is_said_honestly(client, asked):
-    run, _ = watched(client, asked)
-    assert repr(asked) in run.result.answer
-    assert "keyless" in run.result.answer
-
-
-def test_what_is_understood_only_in_part_is_not_a_success(client, site):
-    run, _ = watched(client, f"open {board(site)[0]} and water the plants")
-    assert run.result.status == "failed"
-    assert "water the plants" in run.result.error_message
-
-
-@pytest.mark.parametrize("key", ["messages", "user_request"])
-def test_the_request_of_the_contract_gives_the_output_of_the_contract(served, key):
-    thread = httpx.post(f"{served.url}/threads", json={}).json()["thread_id"]
-    for text in ("test", "take a screenshot"):
-        # The second run of a thread begins as empty as the first.
-        asked = {"messages": [{"role": "user", "content": text}]} if key == "messages" else {"user_request": text}
-        events = run_by_http(served.url, "computer_use", text, thread, input=asked)
-        assert events[0][0] == "metadata"
-        told = [data for name, data in events if name == "values"]
-        progress, final = told[:-1], told[-1]
-        assert progress
-        assert all(one == {**COMPUTER_PROGRESS, "user_request": text} for one in progress)
-        Draft202012Validator(COMPUTER).validate(final)
-        assert (final["status"], final["user_request"]) == ("completed", text)
-        assert final["actions_performed"] == ["ActionType.screenshot:Capture the current state"]
-        assert (final["total_interactions"], final["screenshots_taken"]) == (1, 1)
 
 
 def test_the_server_publishes_the_schemas(served):
@@ -160,19 +114,6 @@ def test_a_question_waits_and_is_answered_by_the_person(client, site):
     assert presses(site)[-1] == "typed done"
 
 
-def test_a_password_field_is_filled_only_once_a_person_has_approved(client, site):
-    (url, _), secret = board(site), phrase(1)
-    run, envelopes = watched(client, f"open {url} and type '{secret}' into Secret")
-    assert "password" in run.interrupts[0]["value"]["reason"]
-    told = customs(envelopes, "computer_action")
-    assert [one["action"]["type"] for one in told] == ["navigate"]
-    with run.respond("approve") as resumed:
-        more = list(resumed)
-    assert resumed.result.status == "completed"
-    assert resumed.result.execution_details.actions_performed[-1].endswith("a password, which is not told")
-    assert secret not in str(customs(more, "computer_action"))
-
-
 def test_two_runs_at_once_have_a_computer_each(client, site):
     boards = [board(site, f"/apart{number}") for number in range(2)]
 
@@ -189,6 +130,23 @@ def test_two_runs_at_once_have_a_computer_each(client, site):
     assert one != other
 
 
+def test_the_request_of_the_contract_gives_the_output_of_the_contract(served):
+    thread = httpx.post(f"{served.url}/threads", json={}).json()["thread_id"]
+    # The second and the third run of a thread begin as empty as the first.
+    for text, key in (("test", "messages"), ("take a screenshot", "user_request"), ("test", "messages")):
+        asked = {"messages": [{"role": "user", "content": text}]} if key == "messages" else {"user_request": text}
+        events = run_by_http(served.url, "computer_use", text, thread, input=asked)
+        assert events[0][0] == "metadata"
+        told = [data for name, data in events if name == "values"]
+        progress, final = told[:-1], told[-1]
+        assert progress
+        assert all(one == {**COMPUTER_PROGRESS, "user_request": text} for one in progress)
+        Draft202012Validator(COMPUTER).validate(final)
+        assert (final["status"], final["user_request"]) == ("completed", text)
+        assert final["actions_performed"] == ["ActionType.screenshot:Capture the current state"]
+        assert (final["total_interactions"], final["screenshots_taken"]) == (1, 1)
+
+
 MODE_SETS = [
     ["tasks", "messages-tuple"],
     ["updates", "messages-tuple"],
@@ -200,11 +158,14 @@ MODE_SETS = [
 ]
 
 
-@pytest.mark.parametrize("modes", MODE_SETS, ids="+".join)
-def test_every_set_of_modes_gives_a_sound_stream(client, modes):
-    run, _ = watched(client, "open the demo site, click Prices and tell me the title", stream_modes=modes)
-    assert run.result.status == "completed"
-    assert "Title: Prices" in run.result.answer
+def test_every_set_of_modes_gives_a_sound_stream(client):
+    def drive(modes):
+        return watched(client, "open the demo site, click Prices and tell me the title", stream_modes=modes)[0].result
+
+    with ThreadPoolExecutor(3) as pool:
+        results = list(pool.map(drive, MODE_SETS))
+    assert [one.status for one in results] == ["completed"] * len(MODE_SETS)
+    assert all("Title: Prices" in one.answer for one in results)
 
 
 def test_a_cut_in_the_middle_changes_nothing(served, site):

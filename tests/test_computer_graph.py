@@ -294,3 +294,44 @@ async def test_a_password_is_typed_and_told_nowhere(hand, openai, site):
     assert secret not in str(hand.customs)
     (tool,) = [one for one in (await hand.state())["messages"] if one.type == "tool" and one.name == "computer"]
     assert secret not in tool.content
+
+
+async def test_what_is_not_on_the_screen_fails_the_run_in_words(hand, site):
+    (url, name), gone = board(site), phrase()
+    end = await hand.run(f'open {url} and click "{gone}"')
+    assert (end["status"], end["task_completed_successfully"]) == ("failed", False)
+    assert gone in end["error_message"]
+    assert name in end["error_message"]
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9/", "file:///etc/passwd"])
+async def test_the_computer_reaches_no_more_than_the_browser_does(hand, openai, address):
+    openai.mind = one_after_the_other(Said(calls=(("navigate", {"url": address}),)), Said(text="I cannot."))
+    await hand.run("open it")
+    (refused,) = hand.told("computer_action_failed")
+    assert "RUNWIRE_BROWSER_ALLOW" in refused["message"] or "only http" in refused["message"]
+    assert refused["message"] in str(openai.requests[-1]["input"])
+
+
+@pytest.mark.parametrize("asked", ["sing a song", "hello there", "?!"])
+async def test_what_is_not_understood_is_said_honestly(hand, asked):
+    end = await hand.run(asked)
+    assert repr(asked) in end["answer"]
+    assert "keyless" in end["answer"]
+
+
+async def test_what_is_understood_only_in_part_is_not_a_success(hand, site):
+    end = await hand.run(f"open {board(site)[0]} and water the plants")
+    assert end["status"] == "failed"
+    assert "water the plants" in end["error_message"]
+
+
+async def test_a_password_field_is_filled_only_once_a_person_has_approved(hand, site):
+    (url, _), secret = board(site), phrase(1)
+    waits = await hand.run(f"open {url} and type '{secret}' into Secret")
+    assert "password" in waits["__interrupt__"][0].value["reason"]
+    assert [one["action"]["type"] for one in hand.told("computer_action")] == ["navigate"]
+    end = await hand.run(Command(resume="approve"))
+    assert end["status"] == "completed"
+    assert end["actions_performed"][-1] == "ActionType.type_text:a password, which is not told"
+    assert secret not in str(hand.customs)

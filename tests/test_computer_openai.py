@@ -56,12 +56,12 @@ def turns(form, *actions):
 
 
 def test_the_model_clicks_and_types_and_sees_what_came_of_it(client, openai, site, form):
-    (url, name), words = board(site), phrase()
+    (url, name), words, before = board(site), phrase(), len(presses(site))
     acts = turns(form, click(200, 125), click(250, 220), written(words), {"type": "screenshot"})
     openai.mind = one_after_the_other(Said(calls=(("navigate", {"url": url}),)), *acts, Said(text=f"Wrote {words}."))
     run, envelopes = watched(client, f"write {words}")
     assert (run.result.status, run.result.answer) == ("completed", f"Wrote {words}.")
-    assert presses(site)[0] == f"pressed {name}"
+    assert presses(site)[before] == f"pressed {name}"
     assert presses(site)[-1] == f"typed {words}"
     assert run.result.execution_details.actions_performed == [
         f"ActionType.navigate:{url}",
@@ -95,7 +95,7 @@ def test_the_request_names_the_tool_in_the_form_of_its_model(served, openai, for
 
 
 def test_a_safety_check_waits_for_a_person_and_is_acknowledged_to_the_model(client, openai, site):
-    url, name = board(site)
+    (url, name), before = board(site), len(presses(site))
     pressing = Said(actions=(click(200, 125),), checks=(CHECK,))
     openai.mind = one_after_the_other(Said(calls=(("navigate", {"url": url}),)), pressing, Said(text="pressed"))
     run, first = watched(client, "press it")
@@ -103,27 +103,26 @@ def test_a_safety_check_waits_for_a_person_and_is_acknowledged_to_the_model(clie
     asked = run.interrupts[0]["value"]
     assert (asked["kind"], asked["reason"], asked["checks"]) == ("safety_check", CHECK["message"], [CHECK])
     assert asked["actions"] == [click(200, 125)]
-    assert f"pressed {name}" not in presses(site)
+    assert presses(site)[before:] == []
     with run.respond({"decision": "approve"}) as resumed:
         second = list(resumed)
     assert runwire.conformance.check(second, after=first) == []
     assert (resumed.result.status, resumed.result.answer) == ("completed", "pressed")
-    assert presses(site)[-1] == f"pressed {name}"
+    assert presses(site)[before:] == [f"pressed {name}"]
     assert outputs(openai.requests[-1])[-1]["acknowledged_safety_checks"] == [CHECK]
 
 
-def test_a_safety_check_that_is_rejected_stops_the_run_and_keeps_the_computer(client, openai):
-    openai.mind = one_after_the_other(Said(actions=(click(1, 1),), checks=(CHECK,)))
+def test_a_safety_check_that_is_rejected_and_a_refusal_stop_the_run(client, openai):
+    openai.mind = one_after_the_other(Said(actions=(click(1, 1),), checks=(CHECK,)), Said(refusal="I will not."))
     run, _ = watched(client, "press it")
     with run.respond({"decision": "reject"}) as resumed:
         envelopes = list(resumed)
     told = resumed.result
-    assert (told.status, told.sandbox_preserved, told.requires_human_intervention) == (
-        "human_intervention_required",
-        True,
-        True,
-    )
-    assert told.human_intervention_reason == CHECK["message"]
+    assert (told.status, told.human_intervention_reason) == ("human_intervention_required", CHECK["message"])
+    assert (told.sandbox_preserved, told.requires_human_intervention) == (True, True)
     assert told.execution_details.actions_performed == []
     assert len(openai.requests) == 1
     assert [one["fate"] for one in customs(envelopes, "computer_sandbox")] == ["kept"]
+    again, envelopes = watched(client, "press it all the same", run.thread_id)
+    assert (again.result.status, again.result.error_message) == ("failed", "The model refused: I will not.")
+    assert [one["fate"] for one in customs(envelopes, "computer_sandbox")] == ["reused", "ended"]

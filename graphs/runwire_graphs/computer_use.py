@@ -200,7 +200,7 @@ async def act(state: ComputerState) -> dict[str, Any]:
     done = work.done
     return {
         **update,
-        "messages": [*done.messages, *shortened([*state["messages"], *done.messages])],
+        "messages": [*done.messages, *update.get("messages", []), *shortened([*state["messages"], *done.messages])],
         "performed": done.performed,
         "interactions": 1,
         "screenshots": done.screenshots,

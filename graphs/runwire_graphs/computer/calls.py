@@ -7,6 +7,7 @@ turns alone: the ones before are told in a line.
 import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 from uuid import uuid4
 
@@ -105,10 +106,8 @@ def shortened(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
 def for_pictures(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     """The transcript for OpenAI's computer tool. It blocks: pictures are read from files."""
     turns = _turns(messages)
-    old, last = turns[:-TURNS_IN_PICTURES], turns[-TURNS_IN_PICTURES:]
-    while last and not _has_pictures(last[0]):
-        old, last = [*old, last[0]], last[1:]
-    told = [line for turn in old for line in _told(turn)]
+    last = list(takewhile(_has_pictures, reversed(turns[-TURNS_IN_PICTURES:])))[::-1]
+    told = [line for turn in turns[: len(turns) - len(last)] for line in _told(turn)]
     before: list[AnyMessage] = [SystemMessage("What was done before:\n" + "\n".join(told))] if told else []
     opening = [one for one in messages if isinstance(one, HumanMessage)][:1]
     return [*opening, *before, *(one for turn in last for message in turn for one in _shown(message))]

@@ -37,11 +37,13 @@ FORMS: list[tuple[Kind, str]] = [
     ("click", rf"(?P<how>double|right|middle)?[\s-]*click\s+{THE}(?P<place>{PLACE})"),
     ("click", rf"(?P<how>double|right|middle)?[\s-]*(?:click|press|tap|hit|push|follow)\s+{THE}(?P<target>.+)"),
     ("type", rf"(?:fill(?:\s+in|\s+out)?|set)\s+(?:the\s+)?(?P<target>.+?)\s+(?:with|to|as)\s+(?P<text>.+?){CONFIRM}"),
+    ("type", r"(?:type|enter|write|put)\s+(?:something\s+)?into\s+(?:the\s+)?(?P<target>.+)"),
     (
         "type",
         rf"(?:type|enter|write|put|fill(?:\s+in)?)\s+(?P<text>.+?)\s+(?:into|in|to|as)\s+(?:the\s+)?(?P<target>.+?){CONFIRM}",
     ),
     ("type", rf"(?:type|enter|write|put)(?:\s+(?P<text>.+?))?{CONFIRM}"),
+    ("type", r"fill(?:\s+in|\s+out)?\s+(?:the\s+)?(?P<target>.+)"),
     (
         "choose",
         r"(?:choose|select|pick)\s+(?:the\s+)?(?P<text>.+?)\s+(?:in|from|as|for|of)\s+(?:the\s+)?(?P<target>.+)",

@@ -95,19 +95,15 @@ def _scroll(gesture: Gesture) -> Actions:
 
 
 def _type(gesture: Gesture, sight: Sight, told: str | None) -> tuple[Actions, Element | None]:
-    target, text = gesture.target, gesture.text
-    element = sight.find(target, FIELDS) or sight.find(target) if target else None
-    if target and element is None and not sight.address:
+    target, text = gesture.target, gesture.text or told or ""
+    element = (sight.find(target, FIELDS) or sight.find(target)) if target else None
+    if target and element is None:
+        if sight.address:
+            _found(sight, target)
         # A desktop lists windows and no fields: the words after `in` belong to the text.
-        element, text = None, f"{text} in {target}"
-    elif target and element is None:
-        _found(sight, target)
-    if element is None and not target and text and (field := sight.find(text, FIELDS)) and told is None:
-        raise NotThere("There is nothing to type.", f"What shall I type into {field.name!r}?")
-    if element is None and not target and told is not None:
-        element, text = sight.find(text, FIELDS), told
+        text = f"{text} in {target}"
     if not text:
-        raise NotThere("There is nothing to type.", "What shall I type?")
+        raise NotThere("There is nothing to type.", f"What shall I type{f' into {target!r}' if target else ''}?")
     end = [_keys("ENTER")] if gesture.confirm else []
     if element is None:
         return [{"type": "type", "text": text}, *end], None

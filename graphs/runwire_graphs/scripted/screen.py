@@ -46,25 +46,29 @@ def at_screen(request: str, since: Sequence[BaseMessage], names: set[str], known
     understood = [(number, step, gesture) for number, step in enumerate(steps, 1) if (gesture := gesture_of(step))]
     if turns and turns[-1].answer is not None and turns[-1].answer.status == "error":
         return _give_up(_first(turns[-1].answer), turns, names)
-    done = max((turn.step for turn in turns), default=0)
+    done = {turn.step for turn in turns}
     for number, step, gesture in understood:
-        if number > done:
+        if number not in done:
             return _Doing(number, len(steps), step, gesture, turns, names, known).reply()
     return _conclusion(request, steps, understood, turns, names)
 
 
 def _turns(since: Sequence[BaseMessage]) -> list[Turn]:
-    """What it said and what came of it. On a computer that was started anew nothing has been done yet."""
+    """What it said and what came of it. On a computer that was started anew, only what the person said still holds."""
     answers = {one.tool_call_id: one for one in since if isinstance(one, ToolMessage)}
     turns: list[Turn] = []
     for message in since:
         if isinstance(message, AIMessage):
             answer = answers.get(message.tool_calls[0]["id"] or "") if message.tool_calls else None
             undone = answer is not None and ANEW in _first(answer)
-            turns = [Turn("", answer)] if undone else [*turns, Turn(str(message.text), answer)]
+            turns = [*_heard(turns), Turn("", answer)] if undone else [*turns, Turn(str(message.text), answer)]
         elif message.type == "system" and ANEW in str(message.text):
-            turns = []
+            turns = _heard(turns)
     return turns
+
+
+def _heard(turns: list[Turn]) -> list[Turn]:
+    return [one for one in turns if one.answer is not None and one.answer.name == ASK]
 
 
 def _sight(turns: list[Turn]) -> Sight | None:

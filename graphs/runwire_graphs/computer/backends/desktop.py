@@ -31,6 +31,7 @@ PARTS = {
     "xdotool": "xdotool",
     "scrot": "scrot",
     "xclip": "xclip",
+    "xwininfo": "x11-utils",
 }
 CURE = (
     f"Run `make desktop` in the project as root (or `apt-get install -y {' '.join(PARTS.values())}`), "
@@ -42,10 +43,11 @@ COMMAND_SECONDS = 20.0
 SETTLE_SECONDS = 0.25
 STOP_SECONDS = 10.0
 BUTTONS = {"left": "1", "wheel": "2", "right": "3", "back": "8", "forward": "9"}
+DRAG_SECONDS = "0.05"
 LOOKS, LOOK_SECONDS = 200, 0.05
 NOTCH = 120
 NOTCHES = 30
-SHAPE = re.compile(r"^(X|Y|WIDTH|HEIGHT)=(-?\d+)$", re.MULTILINE)
+SHAPE = re.compile(r"^\s+(\d+) .*\s(\d+)x(\d+)[+-]\d+[+-]\d+\s+\+(-?\d+)\+(-?\d+)$", re.MULTILINE)
 
 
 def missing_parts() -> list[str]:
@@ -87,8 +89,7 @@ class DesktopComputer:
             case "click" | "double_click" | "move":
                 await self._point(action)
             case "drag":
-                first, *rest = [f"mousemove {one.x} {one.y}".split() for one in action.path]
-                await self._xdotool(*first, "mousedown", "1", *(word for one in rest for word in one), "mouseup", "1")
+                await self._drag(action)
             case "keypress":
                 await self._xdotool("key", "--clearmodifiers", "+".join(find_key(name).x for name in action.keys))
             case "scroll":
@@ -108,6 +109,12 @@ class DesktopComputer:
         down = [word for key in held for word in ("keydown", key)]
         up = [word for key in reversed(held) for word in ("keyup", key)]
         await self._xdotool("mousemove", str(action.x), str(action.y), *down, *clicks.get(action.type, []), *up)
+
+    async def _drag(self, action: Action) -> None:
+        """With the pauses of a hand: a window manager takes no notice of a faster one."""
+        first, *rest = [["mousemove", str(one.x), str(one.y), "sleep", DRAG_SECONDS] for one in action.path]
+        moves = [word for one in rest for word in one]
+        await self._xdotool(*first, "mousedown", "1", "sleep", DRAG_SECONDS, *moves, "mouseup", "1")
 
     async def _scroll(self, action: Action) -> None:
         x, y = (WIDTH // 2 if action.x is None else action.x), (HEIGHT // 2 if action.y is None else action.y)
@@ -157,11 +164,13 @@ class DesktopComputer:
         """Name, place and size of each window that can be seen, the one in front first."""
         found = (await self._xdotool("search", "--onlyvisible", "--class", ".", check=False)).split()
         windows = []
-        for id in reversed(found):
+        # Where a window is, xdotool tells wrongly: it counts the frame twice.
+        tree = await self._run("xwininfo", "-root", "-tree", "-int")
+        shapes = {id: [int(one) for one in shape] for id, *shape in SHAPE.findall(tree)}
+        for id in reversed([one for one in found if one in shapes]):
             with suppress(ComputerError):  # it may be gone by now
                 name = (await self._xdotool("getwindowname", id)).strip()
-                shape = dict(SHAPE.findall(await self._xdotool("getwindowgeometry", "--shell", id)))
-                x, y, w, h = (int(shape[key]) for key in ("X", "Y", "WIDTH", "HEIGHT"))
+                w, h, x, y = shapes[id]
                 windows += [(name, x, y, w, h)] if name and w > 1 and h > 1 else []
         return windows
 
