@@ -24,7 +24,12 @@ BOARD = """
 <div style="left:100px;top:3000px">far down</div>
 <script>
 let from = 0;
-function note(text) {{ document.title = text; told.innerText = text; fetch('/did?' + encodeURIComponent(text)) }}
+function note(text) {{
+  document.title = told.innerText = text;
+  const request = new XMLHttpRequest();  // one that waits, so that the order is that of the hands
+  request.open('GET', '/did?' + encodeURIComponent(text), false);
+  request.send();
+}}
 function dragged(event) {{ if (Math.abs(event.clientX - from) > 20) note('dragged ' + (event.clientX - from)) }}
 onscroll = () => note('scrolled ' + Math.round(scrollY));
 onkeydown = event => {{ if (event.ctrlKey && event.key == 'b') note('ctrl b') }};

@@ -165,7 +165,20 @@ async def screenshot(session: Session) -> tuple[bytes, str]:
     """A PNG of what is visible, and the title of the page."""
     page = await _opened(session)
     async with in_words():
-        return await page.screenshot(), await page.title()
+        return await capture(page), await page.title()
+
+
+async def capture(page: Page) -> bytes:
+    """What is visible. Of a page that is just changing, Chromium may have no picture yet."""
+    for _ in range(LOOKS):
+        try:
+            return await page.screenshot()
+        except PlaywrightTimeout:
+            raise
+        except PlaywrightError:
+            with suppress(PlaywrightError):
+                await page.evaluate(SETTLED)
+    return await page.screenshot()
 
 
 async def _opened(session: Session) -> Page:

@@ -11,7 +11,7 @@ from typing import Any
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page
 
-from runwire_graphs.browser.actions import in_words, navigate, settle
+from runwire_graphs.browser.actions import capture, in_words, navigate, settle
 from runwire_graphs.browser.listing import DESCRIBE, FIND, LIMIT, SELECTOR
 from runwire_graphs.browser.sessions import HEIGHT, WIDTH, Session, sessions
 from runwire_graphs.computer.actions import Action
@@ -110,7 +110,7 @@ class PageComputer:
     async def screenshot(self) -> bytes:
         page = await self._session.front()
         async with in_words():
-            return await page.screenshot()
+            return await capture(page)
 
     async def observe(self) -> str:
         page = await self._session.front()
