@@ -89,6 +89,7 @@ def acted(request, screen=SHOP):
         ("press ctrl+shift+t", [{"type": "keypress", "keys": ["CTRL", "SHIFT", "T"]}]),
         ("hit the Page Down key", [{"type": "keypress", "keys": ["PAGEDOWN"]}]),
         ("scroll to the bottom", [{"type": "keypress", "keys": ["END"]}]),
+        ("scroll down the page to the end", [{"type": "keypress", "keys": ["END"]}]),
         ("scroll up", [{"type": "scroll", "x": 640, "y": 400, "scroll_x": 0, "scroll_y": -600}]),
         ("go back", [{**click(0, 0), "button": "back"}]),
         ("wait 2.5 seconds", [{"type": "wait", "seconds": 2.5}]),

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 import runwire
 from runwire import conformance
 from tests.bundle import bundle, run_by_http
-from tests.computer import board, customs, presses, values, watched
+from tests.computer import board, customs, presses, watched
 from tests.contract004 import COMPUTER, COMPUTER_PROGRESS
 from tests.proxy import Cut, Proxy, after_mark
 from tests.sites import phrase, serve_site
@@ -101,11 +101,9 @@ def test_a_question_waits_and_is_answered_by_the_person(client, site):
     assert (asked["kind"], asked["decisions"]) == ("question", ["approve", "reject"])
     assert "a colour" in asked["reason"]
     assert asked["screenshot"]["mime"] == "image/png"
-    result = runwire.ComputerUseOutput.model_validate(
-        runwire.normalize_output("computer_use", values(client, run), interrupts=run.interrupts)
-    )
-    assert (result.status, result.requires_human_intervention) == ("human_intervention_required", True)
-    assert result.human_intervention_reason == asked["reason"]
+    paused = run.result
+    assert (paused.status, paused.requires_human_intervention) == ("human_intervention_required", True)
+    assert (paused.human_intervention_reason, paused.answer) == (asked["reason"], None)
     with run.respond({"decision": "approve", "message": words}) as resumed:
         second = list(resumed)
     assert conformance.check(second, after=first) == []

@@ -174,6 +174,15 @@ async def test_a_computer_that_is_gone_is_replaced_and_the_user_is_told(hand, si
     assert hand.fates()[-3:] == ["lost", "started", "ended"]
 
 
+async def test_a_computer_that_is_gone_is_not_said_to_be_kept(hand, site):
+    await hand.run(f"open {board(site)[0]}, ask me whether to go on")
+    (id,) = await open_sandboxes()
+    await HANDS.reach(sandboxes().end(id))
+    end = await hand.run(Command(resume="no"))
+    assert (end["status"], end["sandbox_preserved"]) == ("human_intervention_required", False)
+    assert end["human_intervention_reason"].endswith("The computer itself is gone.")
+
+
 async def test_what_was_approved_for_another_screen_is_not_done_on_a_new_one(hand, openai, site):
     url, _ = board(site)
     pressed = Said(actions=(click(200, 125),), checks=(CHECK,))

@@ -36,6 +36,7 @@ from runwire_graphs.computer.tools import tool_form, tools_of
 from runwire_graphs.computer.verdicts import read_verdict
 from runwire_graphs.computer.work import (
     ANEW,
+    GONE,
     LOST,
     Clock,
     Work,
@@ -231,9 +232,9 @@ async def finish(state: ComputerState) -> dict[str, Any]:
     outcome = state.get("outcome") or failed("The run came to no end of its own.")
     id, status = state.get("sandbox_id") or "", outcome["status"]
     waits = status == "human_intervention_required"
+    kept = waits and await keep_sandbox(id)
     if waits:
-        await keep_sandbox(id)
-        tell_sandbox("kept", id)
+        tell_sandbox("kept" if kept else "lost", id)
     elif id:
         await end_sandbox(id)
     said = last_said(state)
@@ -247,11 +248,11 @@ async def finish(state: ComputerState) -> dict[str, Any]:
         "error_message": " ".join([error, *lost]) if error else "",
         "screenshots_taken": state["screenshots"],
         "actions_performed": state["performed"],
-        "human_intervention_reason": " ".join([reason, *lost]) if waits else "",
-        "sandbox_preserved": waits,
+        "human_intervention_reason": " ".join([reason, *lost, *([] if kept else [GONE])]) if waits else "",
+        "sandbox_preserved": kept,
         "task_completed_successfully": status == "completed",
         "requires_human_intervention": waits,
-        "sandbox_id": id if waits else "",
+        "sandbox_id": id if kept else "",
         "messages": answered(asked(said) if said else [], GIVE_UP, "The task was given up."),
     }
 

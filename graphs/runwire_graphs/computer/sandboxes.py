@@ -78,10 +78,11 @@ class Sandboxes:
         if sandbox := self._open.get(id):
             sandbox.claims, sandbox.used = sandbox.claims - 1, _now()
 
-    async def keep(self, id: str) -> None:
-        """Have a sandbox stay until somebody comes back to it, within limits."""
-        if sandbox := self._open.get(id):
+    async def keep(self, id: str) -> bool:
+        """Have a sandbox stay until somebody comes back to it, within limits; whether it is there at all."""
+        if sandbox := self.find(id):
             sandbox.kept, sandbox.used = True, _now()
+        return sandbox is not None
 
     async def end(self, id: str) -> None:
         if sandbox := self._open.pop(id, None):

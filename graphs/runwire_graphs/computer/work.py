@@ -23,6 +23,7 @@ from runwire_graphs.shots import keep_shot
 Node = Callable[[ComputerState], Awaitable[dict[str, Any]]]
 
 ANEW = "The computer was started anew; nothing of what was open before is there."
+GONE = "The computer itself is gone."
 LOST = (
     "The computer that was kept for this thread was gone (it is ended after a while, and when the server restarts), "
     "so a new one was started."
@@ -48,28 +49,31 @@ class Clock:
 async def sandbox_of(id: str | None) -> AsyncIterator[tuple[Sandbox, bool]]:
     """The run's sandbox, claimed for a step, and whether it is a new one. Whatever breaks the step ends it."""
 
-    async def claimed() -> tuple[Sandbox, bool]:
+    claims: list[Sandbox] = []
+
+    async def claim() -> bool:
         found = sandboxes().find(id) if id else None
-        sandbox = found or await sandboxes().start()
-        sandboxes().claim(sandbox.id)
-        return sandbox, found is None
+        claims.append(found or await sandboxes().start())
+        sandboxes().claim(claims[0].id)
+        return found is None
 
-    async def over(sandbox: Sandbox, failed: bool) -> None:
-        sandboxes().release(sandbox.id)
-        if failed:
-            await sandboxes().end(sandbox.id)
+    async def over(failed: bool) -> None:
+        for sandbox in claims:
+            sandboxes().release(sandbox.id)
+            if failed:
+                await sandboxes().end(sandbox.id)
 
-    sandbox, new = await HANDS.reach(claimed())
     failed = True
     try:
-        yield sandbox, new
+        new = await HANDS.reach(claim())
+        yield claims[0], new
         failed = False
     except GraphBubbleUp:
         failed = False
         raise
     finally:
-        # Not waited for: this may be the end of a task that is being cancelled.
-        HANDS.leave(over(sandbox, failed))
+        # Not waited for: this may be the end of a task that is being cancelled, perhaps with the claim just made.
+        HANDS.leave(over(failed))
 
 
 def step_of_work(node: Node) -> Node:
@@ -96,11 +100,13 @@ def failed(error: str, said: str = "") -> Outcome:
     return Outcome(status="failed", error=error, answer=said)
 
 
-async def keep_sandbox(id: str) -> None:
-    async def work() -> None:
-        await sandboxes().keep(id)
+async def keep_sandbox(id: str) -> bool:
+    """Whether it is still there to be kept."""
 
-    await HANDS.reach(work())
+    async def work() -> bool:
+        return await sandboxes().keep(id)
+
+    return await HANDS.reach(work())
 
 
 async def end_sandbox(id: str) -> None:

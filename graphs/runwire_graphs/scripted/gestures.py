@@ -26,7 +26,10 @@ FORMS: list[tuple[Kind, str]] = [
     ("person", r"(?:log|sign)\s?(?:me\s+)?in\b.*|solve\s+.*captcha.*|pay\b.*"),
     ("ask", r"ask\s+(?:me|the\s+(?:user|person))\s+(?:for\s+|about\s+|to\s+)?(?P<text>.+)"),
     ("keys", rf"(?:press|hit|push|use)\s+(?:the\s+)?(?P<text>{KEY}(?:\s*[+-]\s*{KEY})*)(?:\s+key)?"),
-    ("scroll", r"scroll(?:\s+(?P<text>down|up|left|right))?(?:\s+to\s+(?:the\s+)?(?P<end>bottom|end|top|start))?.*"),
+    (
+        "scroll",
+        r"scroll\b(?=(?:.*\b(?P<text>down|up|left|right)\b)?)(?=(?:.*\bto\s+(?:the\s+)?(?P<end>bottom|end|top|start)\b)?).*",
+    ),
     ("back", r"(?:go\s+)?(?P<text>back|forward)(?:\s+.*)?"),
     ("drag", rf"drag\s+(?:from\s+)?(?P<text>{PLACE}\s+to\s+{PLACE})"),
     ("move", rf"(?:move|hover)\b[^\d]*?(?P<place>{PLACE})"),
