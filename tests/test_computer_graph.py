@@ -82,7 +82,7 @@ async def test_nothing_is_left_of_a_sandbox_whose_run_breaks(hand, site, monkeyp
     def broken(said):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("runwire_graphs.computer_use.asked", broken)
+    monkeypatch.setattr("runwire_graphs.computer_use.ending", broken)
     with pytest.raises(ZeroDivisionError):
         await hand.run(f"open {board(site)[0]}")
     async with asyncio.timeout(WAIT):
