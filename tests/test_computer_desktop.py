@@ -95,10 +95,12 @@ async def test_a_keeper_that_is_killed_takes_its_desktop_with_it():
     desktop = await open_desktop("test")
     made = descendants(desktop._process.pid)
     assert len([pid for pid in made if any(part in command(pid) for part in PROGRAMS)]) == 3
-    ended = watch(made)
+    ended, folder = watch(made), desktop._picture.parent
     desktop._process.kill()
     assert left_after_a_while(ended) == []
     await desktop.close()
+    assert not desktop.alive()
+    assert not is_there(folder)
 
 
 def descendants(pid):
@@ -112,6 +114,10 @@ def command(pid):
 
 def environment(pid):
     return Path(f"/proc/{pid}/environ").read_bytes()
+
+
+def is_there(folder):
+    return folder.exists()
 
 
 def owner(pid):

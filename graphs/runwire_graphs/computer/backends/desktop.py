@@ -207,6 +207,8 @@ class DesktopComputer:
             await asyncio.wait_for(self._process.wait(), STOP_SECONDS)
         except TimeoutError:
             self._process.kill()
+        # Its folder goes with it, unless it was killed.
+        await asyncio.to_thread(shutil.rmtree, self._picture.parent, ignore_errors=True)
 
 
 async def open_desktop(id: str) -> DesktopComputer:
