@@ -7,7 +7,7 @@ BENCH := .venv-bench
 CANDIDATES := $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve browser test check bench chaos goldens record schema clean
+.PHONY: help setup serve browser desktop test check bench chaos goldens record schema clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,6 +19,9 @@ serve: $(STAMP) browser ## serve the bundle with langgraph dev (PORT=â€¦ HOST=â€
 
 browser: $(STAMP) ## see to it that there is a Chromium
 	@$(BIN)/python -m runwire_graphs.browser.getting
+
+desktop: $(STAMP) ## get what the virtual desktop of computer_use needs (by apt, as root)
+	@$(BIN)/python -m runwire_graphs.computer.getting
 
 test: $(STAMP) browser ## run the tests (ARGS="-k word" narrows them)
 	@$(BIN)/python -m pytest $(ARGS)

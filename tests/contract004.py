@@ -63,3 +63,28 @@ PLANNING: dict[str, Any] = {
     "additionalProperties": False,
 }
 OUTPUTS = {"assist_with_playwright": CHAT, "planner_style_agent": PLANNING, "assist_with_planner": PLANNING}
+
+COMPUTER_PROGRESS = {"status": "in_progress", "human_intervention_reason": ""}
+COMPUTER: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "status": {"enum": ["completed", "failed", "human_intervention_required"]},
+        "answer": {"type": "string"},
+        "user_request": {"type": "string"},
+        "total_interactions": {"type": "integer"},
+        "execution_time_seconds": {"type": "number"},
+        "error_message": {"type": "string"},
+        "screenshots_taken": {"type": "integer"},
+        "actions_performed": {
+            "type": "array",
+            "items": {"type": "string", "pattern": r"^ActionType\.[a-z_]+:"},
+            "maxItems": 10,
+        },
+        "human_intervention_reason": {"type": "string"},
+        "sandbox_preserved": {"type": "boolean"},
+        "task_completed_successfully": {"type": "boolean"},
+        "requires_human_intervention": {"type": "boolean"},
+    },
+    "additionalProperties": False,
+}
+COMPUTER["required"] = list(COMPUTER["properties"])

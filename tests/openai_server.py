@@ -1,4 +1,4 @@
-"""A server on loopback that speaks OpenAI's API, Chat Completions and Responses, streamed and not.
+"""A server on loopback that speaks OpenAI's API, Chat Completions and Responses, streamed and not, computer calls too.
 
 What it answers is decided by a `Mind`: a function of the messages and the tools of the request. `keyless` is the
 bundle's own model behind the wire, so that whole runs of the graphs go through the real langchain-openai.
@@ -30,6 +30,10 @@ class Said:
     calls: tuple[tuple[str, dict[str, Any]], ...] = ()
     reasoning: str = ""
     refusal: str | None = None
+    # A computer call: its actions, and the safety checks that are pending for it.
+    actions: tuple[dict[str, Any], ...] = ()
+    checks: tuple[dict[str, Any], ...] = ()
+    incomplete: str | None = None
     error: tuple[int, str] | None = None
     # The connection ends after this many chunks.
     cut_after: int | None = None
@@ -81,6 +85,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(401, {"error": {"message": f"Incorrect API key provided: {self.headers['Authorization']}"}})
             return
         responses = self.path.endswith("/responses")
+        if responses and (fault := _fault(body)):
+            self._json(400, {"error": {"message": fault, "type": "invalid_request_error", "code": None}})
+            return
         said = self.owner[0].mind(*(_of_responses(body) if responses else _of_chat(body)))
         if said.error:
             self._json(said.error[0], {"error": {"message": said.error[1], "type": "test", "code": None}})
@@ -125,7 +132,11 @@ def _of_chat(body: dict[str, Any]) -> tuple[list[Any], list[Any], str | None]:
 def _of_responses(body: dict[str, Any]) -> tuple[list[Any], list[Any], str | None]:
     choice = body.get("tool_choice")
     told = [_message(item) for item in body["input"]] if isinstance(body["input"], list) else [body["input"]]
-    tools = [{"type": "function", "function": tool} for tool in body.get("tools", [])]
+    tools = (
+        [{"type": "function", "function": tool} if tool["type"] == "function" else tool for tool in body["tools"]]
+        if body.get("tools")
+        else []
+    )
     return [one for one in told if one], tools, choice["name"] if isinstance(choice, dict) else None
 
 
@@ -136,8 +147,36 @@ def _message(item: dict[str, Any]) -> dict[str, Any] | None:
             return {"role": "assistant", "content": "", "tool_calls": [{"id": item["call_id"], "function": function}]}
         case "function_call_output":
             return {"role": "tool", "content": _text(item["output"]), "tool_call_id": item["call_id"]}
+        case "computer_call_output":
+            return {
+                "role": "tool",
+                "content": "",
+                "tool_call_id": item["call_id"],
+                "picture": item["output"]["image_url"],
+            }
         case "message":
             return {"role": item["role"], "content": _text(item["content"])}
+    return None
+
+
+def _fault(body: dict[str, Any]) -> str | None:
+    """What the API refuses in a request with computer calls."""
+    items = body["input"] if isinstance(body["input"], list) else []
+    calls = {item["call_id"]: item for item in items if item.get("type") == "computer_call"}
+    outputs = {item["call_id"]: item for item in items if item.get("type") == "computer_call_output"}
+    if (
+        any(tool["type"] == "computer_use_preview" for tool in body.get("tools", []))
+        and body.get("truncation") != "auto"
+    ):
+        return "computer_use_preview requires truncation to be auto"
+    if calls.keys() != outputs.keys():
+        return f"computer calls without an output, or outputs without a call: {sorted(calls.keys() ^ outputs.keys())}"
+    for id, output in outputs.items():
+        if not output["output"]["image_url"].startswith("data:image/png;base64,"):
+            return f"{id} has no screenshot"
+        pending = {check["id"] for check in calls[id].get("pending_safety_checks", [])}
+        if pending != {check["id"] for check in output.get("acknowledged_safety_checks", [])}:
+            return f"the safety checks of {id} are not acknowledged"
     return None
 
 
@@ -203,7 +242,7 @@ def _chat_chunks(said: Said, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
 # Responses.
 
 
-def _items(said: Said) -> list[dict[str, Any]]:
+def _items(said: Said, body: dict[str, Any]) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     if said.reasoning:
         summary = [{"type": "summary_text", "text": said.reasoning}]
@@ -214,6 +253,8 @@ def _items(said: Said) -> list[dict[str, Any]]:
             part = {"type": "refusal", "refusal": said.refusal}
         head = {"type": "message", "id": f"msg_{secrets.token_hex(8)}", "role": "assistant", "status": "completed"}
         items.append({**head, "content": [part]})
+    if said.actions or said.checks:
+        items.append(_computer_call(said, body))
     for name, args in said.calls:
         ids = {"id": f"fc_{secrets.token_hex(8)}", "call_id": f"call_{secrets.token_hex(8)}"}
         items.append(
@@ -222,8 +263,28 @@ def _items(said: Said) -> list[dict[str, Any]]:
     return items
 
 
+def _computer_call(said: Said, body: dict[str, Any]) -> dict[str, Any]:
+    """In the form of the tool that the request brought: one action in the preview's, else several."""
+    preview = any(tool["type"] == "computer_use_preview" for tool in body["tools"])
+    actions = {"action": said.actions[0]} if preview else {"actions": list(said.actions)}
+    ids = {"id": f"cu_{secrets.token_hex(8)}", "call_id": f"call_{secrets.token_hex(8)}"}
+    return {
+        "type": "computer_call",
+        **ids,
+        **actions,
+        "pending_safety_checks": list(said.checks),
+        "status": "completed",
+    }
+
+
 def _response(said: Said, body: dict[str, Any]) -> dict[str, Any]:
-    return _envelope(body, "completed", _items(said), f"resp_{secrets.token_hex(8)}")
+    return _whole(said, body, _items(said, body), f"resp_{secrets.token_hex(8)}")
+
+
+def _whole(said: Said, body: dict[str, Any], items: list[dict[str, Any]], id: str) -> dict[str, Any]:
+    if said.incomplete:
+        return {**_envelope(body, "incomplete", items, id), "incomplete_details": {"reason": said.incomplete}}
+    return _envelope(body, "completed", items, id)
 
 
 def _envelope(body: dict[str, Any], status: str, items: list[dict[str, Any]], id: str) -> dict[str, Any]:
@@ -253,11 +314,12 @@ def _envelope(body: dict[str, Any], status: str, items: list[dict[str, Any]], id
 
 
 def _responses_events(said: Said, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    items, id = _items(said), f"resp_{secrets.token_hex(8)}"
+    items, id = _items(said, body), f"resp_{secrets.token_hex(8)}"
     events: list[dict[str, Any]] = [{"type": "response.created", "response": _envelope(body, "in_progress", [], id)}]
     for index, item in enumerate(items):
         events += _item_events(index, item)
-    events.append({"type": "response.completed", "response": _envelope(body, "completed", items, id)})
+    end = "response.incomplete" if said.incomplete else "response.completed"
+    events.append({"type": end, "response": _whole(said, body, items, id)})
     for number, event in enumerate(events):
         yield {**event, "sequence_number": number}
 

@@ -437,6 +437,38 @@ def test_a_request_without_a_message_id_is_a_new_one_once_it_was_answered():
     assert tools == ["tool_start", "tool_end"] * 2
 
 
+CLICK = {"type": "click", "x": 1, "y": 2, "button": "left"}
+COMPUTER = {"type": "computer_call", "call_id": "call_1", "id": "cu_1", "status": "completed"}
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {**COMPUTER, "actions": [CLICK]},
+        {**COMPUTER, "action": CLICK},
+        {"type": "non_standard", "value": {**COMPUTER, "actions": [CLICK]}},
+    ],
+    ids=["several", "one", "v1"],
+)
+def test_a_computer_call_in_the_content_is_a_tool_call(block):
+    answer = {"type": "tool", "content": "seen", "tool_call_id": "call_1", "id": None}
+    adapter = StreamAdapter(run_id="r")
+    found = adapter.feed(("messages", ({"type": "AIMessageChunk", "content": [block], "id": "m1"}, {})))
+    found += adapter.feed(("updates", {"brain": {"messages": [{"type": "ai", "content": [block], "id": "m1"}]}}))
+    found += adapter.feed(("updates", {"act": {"messages": [answer]}}))
+    calls = [e for e in of_type(found, "tool_start", "tool_end") if e.parent_id]
+    assert [(e.type, e.payload["tool_name"]) for e in calls] == [("tool_start", "computer"), ("tool_end", "computer")]
+    assert calls[0].payload["args"] == {"actions": [CLICK]}
+    assert warnings(found) == []
+
+
+def test_a_refusal_is_the_text_of_its_message():
+    said = {"type": "ai", "content": [{"type": "refusal", "refusal": "I will not."}], "id": "m1"}
+    found = StreamAdapter(run_id="r").feed(("updates", {"model": {"messages": [said]}}))
+    assert [e.payload["text"] for e in of_type(found, "llm_token")] == ["I will not."]
+    assert warnings(found) == []
+
+
 @pytest.mark.parametrize(("exhausted", "status", "codes"), [(True, "ok", []), (False, "cancelled", ["cut"])])
 def test_a_graph_that_returned_is_not_cut(exhausted, status, codes):
     adapter = StreamAdapter(run_id="r")

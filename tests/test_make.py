@@ -7,7 +7,7 @@ import subprocess
 from tests.rooms import ROOT
 
 OUTER_MAKE = ("MAKE", "MFLAGS", "ARGS", "VENV", "PYTHON")
-TARGETS = "help setup serve browser test check bench chaos goldens record schema clean".split()
+TARGETS = "help setup serve browser desktop test check bench chaos goldens record schema clean".split()
 
 
 def make(*args):

@@ -15,6 +15,7 @@ import pytest
 
 import runwire
 from runwire_graphs.browser import getting
+from runwire_graphs.computer import getting as getting_desktop
 from runwire_graphs.errors import ConfigError
 from runwire_graphs.serving import check_bind, free_port, help_text, read_env_file
 from runwire_graphs.settings import Settings
@@ -109,6 +110,33 @@ def test_the_env_file_is_taken_over_as_the_server_will_and_wins_over_the_shell(t
     assert Settings.read().openai_model == "of-the-file"
     assert list(Settings.read().server_keys.values()) == ["ada"]
     read_env_file(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [("", "a browser page"), ("desktop", "NOT a security sandbox"), ("moon", "RUNWIRE_COMPUTER must")],
+)
+def test_what_is_printed_says_loudly_what_a_desktop_is_not(value, told):
+    printed = help_text("http://127.0.0.1:1", None, settings(RUNWIRE_COMPUTER=value))
+    (line,) = [line for line in printed.splitlines() if line.startswith("computer")]
+    assert told in line
+
+
+@pytest.mark.parametrize(("user", "installs"), [(0, True), (1000, False)], ids=["root", "anybody"])
+def test_make_desktop_installs_as_root_and_says_the_cure_otherwise(monkeypatch, capsys, user, installs):
+    ran = []
+    missing = [["Xvfb", "scrot"], [] if installs else ["Xvfb", "scrot"]]
+    monkeypatch.setattr(getting_desktop, "missing_parts", lambda: missing.pop(0))
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    monkeypatch.setattr(subprocess, "run", lambda command, **kwargs: ran.append(command))
+    assert getting_desktop.main() == (0 if installs else 1)
+    told = capsys.readouterr()
+    if installs:
+        assert ran[-1][-2:] == ["xvfb", "scrot"]
+        assert "NOT a security sandbox" in told.out
+    else:
+        assert ran == []
+        assert "apt-get install -y xvfb" in told.err
 
 
 def test_what_is_printed_holds_no_key():

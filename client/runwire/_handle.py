@@ -175,6 +175,8 @@ class Handle:
                 result = root.result if root else None
                 return self._normalized(result)
             case "interrupted":
+                if (waiting := self._normalized(root.result if root else None)).tells_waiting:
+                    return waiting
                 raise RunInterrupted("the run waits for a person", self.interrupts, **where)
             case "cancelled":
                 raise RunCancelled("the run was cancelled", error, **where)
@@ -191,7 +193,8 @@ class Handle:
         values = outcome.values if outcome and outcome.values is not None else (result or {})
         names = [self.view.root.name if self.view.root else None, self._assistant]
         name = next((one for one in names if one), None)
-        return normalize_output(name, values, usage=(result or {}).get("usage"))
+        interrupts = self.interrupts if self.status == "interrupted" else ()
+        return normalize_output(name, values, usage=(result or {}).get("usage"), interrupts=interrupts)
 
 
 def write_cursor(positions: dict[str, int]) -> str:

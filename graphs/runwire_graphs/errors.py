@@ -6,6 +6,8 @@ The server shows users the message of a `RuntimeError` and hides that of a forei
     ├── ConfigError       a variable or a file is wrong; the message names it
     ├── BrowserError      a page does not do what was asked
     │   └── NoBrowser     there is no Chromium, or it does not start: the run cannot go on
+    ├── ComputerError     a screen does not do what was asked
+    │   └── NoComputer    what a computer is made of is missing or does not start: the run cannot go on
     ├── Refused           an address or a file name that is out of bounds
     ├── ExpertError       an MCP server does not start or does not answer
     └── ModelError        the model's provider failed
@@ -26,6 +28,14 @@ class BrowserError(BundleError):
 
 class NoBrowser(BrowserError):
     """There is no browser to use."""
+
+
+class ComputerError(BundleError):
+    """The computer did not do what was asked."""
+
+
+class NoComputer(ComputerError):
+    """There is no computer to use."""
 
 
 class Refused(BundleError):

@@ -33,6 +33,10 @@ class Hands:
             return await work
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
 
+    def leave(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Have work done without waiting for it; for those that are being cancelled themselves."""
+        asyncio.run_coroutine_threadsafe(work, self._started())
+
     def at_close(self, closer: Callable[[], Awaitable[None]]) -> None:
         """Have something ended with the hands; called on their loop."""
         self._closers.append(closer)

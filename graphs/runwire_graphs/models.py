@@ -10,6 +10,7 @@ from langchain_openai import ChatOpenAI
 from openai import APIConnectionError, APIStatusError, OpenAIError
 from pydantic import SecretStr
 
+from runwire_graphs.computer.tools import Form
 from runwire_graphs.errors import ModelError
 from runwire_graphs.scripted.model import KeylessModel
 from runwire_graphs.scripted.reply import NAME
@@ -22,14 +23,28 @@ SECONDS = 120.0
 def chat_model() -> BaseChatModel:
     """The model of the environment as it is now."""
     settings = Settings.read()
-    if not (settings.openai_api_key or settings.openai_base_url):
+    if not settings.has_openai:
         return KeylessModel()
+    return _openai(settings, settings.openai_model, settings.openai_api == "responses")
+
+
+def computer_model(form: Form) -> BaseChatModel:
+    """The model that uses a computer. OpenAI's computer tool is known to the Responses API alone."""
+    settings = Settings.read()
+    if not settings.has_openai:
+        return KeylessModel()
+    responses = form != "functions" or settings.openai_api == "responses"
+    return _openai(settings, settings.computer_model, responses, truncation="auto" if form == "preview" else None)
+
+
+def _openai(settings: Settings, name: str, responses: bool, truncation: str | None = None) -> BaseChatModel:
     return OpenAIModel(
-        model=settings.openai_model,
+        model=name,
         # A server of one's own often asks for no key; the client does.
         api_key=SecretStr(settings.openai_api_key or "not-needed"),
         base_url=settings.openai_base_url,
-        use_responses_api=settings.openai_api == "responses",
+        use_responses_api=responses,
+        truncation=truncation,
         stream_usage=True,
         max_retries=RETRIES,
         timeout=SECONDS,
@@ -38,7 +53,7 @@ def chat_model() -> BaseChatModel:
 
 def describe(settings: Settings) -> str:
     """The model in a line, without its key."""
-    if not (settings.openai_api_key or settings.openai_base_url):
+    if not settings.has_openai:
         return f"{NAME} (set OPENAI_API_KEY or OPENAI_BASE_URL for a language model)"
     return f"{settings.openai_model} at {settings.openai_base_url or 'OpenAI'}"
 

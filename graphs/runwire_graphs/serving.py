@@ -16,6 +16,7 @@ from uuid import uuid4
 
 from dotenv import dotenv_values
 
+from runwire_graphs.computer.backends.desktop import WARNING
 from runwire_graphs.errors import ConfigError
 from runwire_graphs.models import describe
 from runwire_graphs.settings import Settings
@@ -62,12 +63,21 @@ def help_text(url: str, demo: str | None, settings: Settings) -> str:
         f"server      {url}    (API docs: {url}/docs)",
         f"demo site   {demo or 'off'}",
         f"model       {describe(settings)}",
+        f"computer    {describe_computer(settings)}",
         "",
         f"export RUNWIRE_URL={url}",
         "",
         " ".join([*curl, f"-d '{json.dumps(body)}'"]),
     ]
     return "\n".join(["", *lines, "", "Ctrl-C stops it.", ""])
+
+
+def describe_computer(settings: Settings) -> str:
+    """What computer_use uses. A wrong setting fails its runs, not the server."""
+    try:
+        return "a browser page" if settings.computer == "page" else f"a virtual desktop. {WARNING}"
+    except ConfigError as error:
+        return str(error)
 
 
 def wait_for(url: str, process: subprocess.Popen[bytes]) -> str | None:

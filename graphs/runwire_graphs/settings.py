@@ -11,6 +11,7 @@ from typing import Literal, Self
 from runwire_graphs.errors import ConfigError
 
 DEFAULT_MODEL = "gpt-4.1"
+DEFAULT_COMPUTER_MODEL = "gpt-5.4"
 STUDIO = "https://smith.langchain.com"
 DEMO_PORT = "4024"
 SHORTEST_KEY = 16
@@ -47,6 +48,51 @@ class Settings:
                 return told
             case told:
                 raise ConfigError(f"RUNWIRE_OPENAI_API must be chat or responses, not {told!r}")
+
+    @property
+    def has_openai(self) -> bool:
+        """Whether a language model is configured at all."""
+        return bool(self.openai_api_key or self.openai_base_url)
+
+    # The computer.
+
+    @property
+    def computer(self) -> Literal["page", "desktop"]:
+        match self._env.get("RUNWIRE_COMPUTER") or "page":
+            case "page" | "desktop" as told:
+                return told
+            case told:
+                raise ConfigError(f"RUNWIRE_COMPUTER must be page or desktop, not {told!r}")
+
+    @property
+    def computer_model(self) -> str:
+        """Few models know the computer tool, so the default is not that of the other graphs."""
+        told = self._env.get("RUNWIRE_COMPUTER_MODEL") or self._env.get("OPENAI_MODEL")
+        return told or DEFAULT_COMPUTER_MODEL
+
+    @property
+    def computer_tool(self) -> Literal["computer", "functions"]:
+        match self._env.get("RUNWIRE_COMPUTER_TOOL") or "computer":
+            case "computer" | "functions" as told:
+                return told
+            case told:
+                raise ConfigError(f"RUNWIRE_COMPUTER_TOOL must be computer or functions, not {told!r}")
+
+    @property
+    def computer_steps(self) -> int:
+        return int(self._number("RUNWIRE_COMPUTER_STEPS", 50))
+
+    @property
+    def computer_seconds(self) -> float:
+        return self._number("RUNWIRE_COMPUTER_SECONDS", 600)
+
+    @property
+    def computer_sandboxes(self) -> int:
+        return int(self._number("RUNWIRE_COMPUTER_SANDBOXES", 4))
+
+    @property
+    def computer_kept_seconds(self) -> float:
+        return self._number("RUNWIRE_COMPUTER_KEPT_SECONDS", 1800)
 
     # The browser.
 

@@ -6,8 +6,10 @@ from typing import Any
 AI_TYPES = frozenset({"ai", "AIMessageChunk", "assistant"})
 TOOL_TYPES = frozenset({"tool", "ToolMessageChunk"})
 HUMAN_TYPES = frozenset({"human", "HumanMessageChunk", "user"})
-# Content blocks whose content also stands in `tool_calls` or `tool_call_chunks`.
-CALL_BLOCKS = frozenset("tool_use tool_call tool_call_chunk input_json_delta function_call non_standard".split())
+# Content blocks that ask for a tool; what most of them hold also stands in `tool_calls` or `tool_call_chunks`.
+CALL_BLOCKS = frozenset(
+    "tool_use tool_call tool_call_chunk input_json_delta function_call non_standard computer_call".split()
+)
 
 Piece = tuple[str, str]
 
@@ -42,6 +44,8 @@ def _block(block: Any) -> Iterator[Piece]:
         kind = block.get("type")
         if kind in ("text", "text_delta", "output_text", None) and isinstance(block.get("text"), str):
             yield "text", block["text"]
+        elif kind == "refusal" and isinstance(block.get("refusal"), str):
+            yield "text", block["refusal"]
         elif kind in ("reasoning", "thinking"):
             yield "reasoning", _reasoning(block)
         elif kind not in CALL_BLOCKS:
@@ -65,8 +69,23 @@ def text_of(message: dict[str, Any]) -> str:
 def tool_calls(message: dict[str, Any]) -> list[dict[str, Any]]:
     """The tool calls that a whole message asks for; those without id or name ask for nothing."""
     asked = message.get("tool_calls")
-    calls = asked if isinstance(asked, list) else []
+    calls = [*_computer_calls(message.get("content")), *(asked if isinstance(asked, list) else [])]
     return [call for call in calls if isinstance(call, dict) and _named(call.get("id")) and _named(call.get("name"))]
+
+
+def _computer_calls(content: Any) -> list[dict[str, Any]]:
+    """OpenAI's computer calls, which stand in the content alone: one action in the preview's form, else several."""
+    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    values = [block.get("value") if block.get("type") == "non_standard" else block for block in blocks]
+    return [
+        {
+            "id": value.get("call_id"),
+            "name": "computer",
+            "args": {"actions": value.get("actions") or [value.get("action")]},
+        }
+        for value in values
+        if isinstance(value, dict) and value.get("type") == "computer_call"
+    ]
 
 
 def _named(value: Any) -> bool:

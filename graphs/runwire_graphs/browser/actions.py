@@ -98,7 +98,7 @@ async def click(session: Session, target: str) -> str:
     async with in_words():
         found = await _find(session, page, target)
         await found.click()
-        await _settle(page)
+        await settle(page)
     return f"Clicked {target}.\n\n{await look(session)}"
 
 
@@ -109,7 +109,7 @@ async def type_text(session: Session, target: str, text: str, submit: bool) -> s
         await field.fill(text)
         if submit:
             await field.press("Enter")
-            await _settle(page)
+            await settle(page)
     done = f"Typed {text!r} into {target}" + (" and pressed Enter." if submit else ".")
     return f"{done}\n\n{await look(session)}"
 
@@ -165,7 +165,20 @@ async def screenshot(session: Session) -> tuple[bytes, str]:
     """A PNG of what is visible, and the title of the page."""
     page = await _opened(session)
     async with in_words():
-        return await page.screenshot(), await page.title()
+        return await capture(page), await page.title()
+
+
+async def capture(page: Page) -> bytes:
+    """What is visible. Of a page that is just changing, Chromium may have no picture yet."""
+    for _ in range(LOOKS):
+        try:
+            return await page.screenshot()
+        except PlaywrightTimeout:
+            raise
+        except PlaywrightError:
+            with suppress(PlaywrightError):
+                await page.evaluate(SETTLED)
+    return await page.screenshot()
 
 
 async def _opened(session: Session) -> Page:
@@ -178,7 +191,7 @@ async def _opened(session: Session) -> Page:
     return page
 
 
-async def _settle(page: Page) -> None:
+async def settle(page: Page) -> None:
     """What a click starts: a script's change, or another page."""
     with suppress(PlaywrightError):
         await page.evaluate(SETTLED)

@@ -15,7 +15,8 @@ DESCRIBE = """
 found => found.map(one => {
   const tag = one.tagName.toLowerCase();
   const kinds = {a: "link", textarea: "text field", select: "choice", summary: "button", button: "button"};
-  const inputs = {submit: "button", button: "button", image: "button", checkbox: "checkbox", radio: "radio button"};
+  const inputs = {submit: "button", button: "button", image: "button", checkbox: "checkbox", radio: "radio button",
+    password: "password field"};
   const kind = kinds[tag] || (tag == "input" ? inputs[one.type] || "text field" : one.getAttribute("role"));
   const label = one.labels && one.labels[0] ? one.labels[0].innerText : "";
   const name = one.getAttribute("aria-label") || label || one.innerText || one.placeholder || one.title

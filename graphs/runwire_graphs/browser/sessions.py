@@ -101,6 +101,10 @@ class Sessions:
             session.used = asyncio.get_running_loop().time()
             self._freed.set()
 
+    async def hold(self, key: str) -> Session:
+        """A context of its own under a key, which nothing evicts until it is ended."""
+        return await self._find(key)
+
     async def end(self, key: str) -> None:
         if session := self._open.pop(key, None):
             with suppress(PlaywrightError):

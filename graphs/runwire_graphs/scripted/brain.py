@@ -12,6 +12,7 @@ from runwire_graphs.scripted.delegating import delegate
 from runwire_graphs.scripted.forms import fill_form
 from runwire_graphs.scripted.jobs import Crew, delegates
 from runwire_graphs.scripted.reply import FAILED, SELF, SIGNATURE, Call, Reply
+from runwire_graphs.scripted.screen import at_screen, drives_screen
 from runwire_graphs.scripted.words import clauses
 
 KNOWN = re.compile(r"^The ([a-z ]+) is at (https?://\S+?)\.?$", re.MULTILINE)
@@ -33,7 +34,10 @@ def think(messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], f
         return delegate(request, before, since, Crew.of(known, dict(KNOWN.findall(instructions))))
     if not known:
         return Reply(_tell(request, _results(messages)))
-    return _next_step(request, since, known, dict(KNOWN.findall(instructions)))
+    places = dict(KNOWN.findall(instructions))
+    if drives_screen(known):
+        return at_screen(request, since, {tool.name for tool in known}, places)
+    return _next_step(request, since, known, places)
 
 
 def _named(messages: Sequence[BaseMessage]) -> list[BaseMessage]:

@@ -5,11 +5,12 @@ import re
 VERBS = """open go visit browse load navigate click press follow hit tap type fill enter write put choose select pick
 scroll take tell show read get give list search find grep look sum total count describe average save create append add
 delete remove copy move make summarize summarise compare switch close filter sort store check compute calculate
-ask edit replace change""".split()
+ask edit replace change wait drag hover tick untick uncheck double-click right-click
+(?:double|right)\\sclick""".split()
 # `and` joins steps only before a verb, known or followed by its object: "its title and text" is one thing.
 SPLIT = re.compile(
     r"\s*(?:[;\n]+|(?<!\d)[.!?]\s+(?=[A-Za-z])|,?\s+(?:and\s+)?then\s+"
-    rf"|(?:,\s+and|\s+and|,)\s+(?!press\s+(?:enter|return)|submit)"
+    rf"|(?:,\s+and|\s+and|,)\s+(?!press\s+(?:enter|return)|submit(?!\s+(?:the|my|this)\b))"
     rf"(?=(?:{'|'.join(VERBS)})\b|[a-z]+\s+(?:a|an|the|my|me|it|this|that|these|all)\b))\s*(?=\S)",
     re.IGNORECASE,
 )

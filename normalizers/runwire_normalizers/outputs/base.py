@@ -18,6 +18,8 @@ class GraphOutput(BaseModel):
 
     # The bundled graphs that give this output.
     graph_ids: ClassVar[tuple[str, ...]] = ()
+    # Whether it says by itself that a run waits for a person, so that nobody takes it for a finished one.
+    tells_waiting: ClassVar[bool] = False
 
     type: str
     messages: list[Any]

@@ -29,6 +29,7 @@ class ExecutionDetails(BaseModel):
 
 class ComputerUseOutput(GraphOutput):
     graph_ids: ClassVar[tuple[str, ...]] = ("computer_use",)
+    tells_waiting: ClassVar[bool] = True
 
     type: Literal["computer_use"] = "computer_use"
     chat_compatible: bool = False
