@@ -164,6 +164,63 @@ def test_of_messages_alone_a_tool_call_starts_with_the_end_of_its_message():
     assert [type(event) for event in stream.feed(chunks[-1])] == [ToolCallStartEvent]
 
 
+def test_a_whole_message_of_messages_alone_tells_its_tool_calls_with_their_arguments(way):
+    """A model that does not stream, as LangGraph tells it in `messages`."""
+    chunks = [
+        (asking(args=WRITE, content="I write."), AGENT),
+        (ToolMessage("written", tool_call_id="call_abc", id="t1"), {"langgraph_node": "tools"}),
+    ]
+    (start, end) = of(parsed(chunks, way, stream_mode="messages"), ToolCallStartEvent, ToolCallEndEvent)
+    assert (start.name, start.args, start.node) == ("write_file", WRITE, "agent")
+    assert (end.result, end.call_id) == ("written", start.call_id)
+
+
+@pytest.mark.parametrize("id", [None, "m1"])
+@pytest.mark.parametrize("mode", ["messages", "auto"])
+def test_an_answer_ends_the_message_that_asked_for_it_where_nothing_else_does(way, mode, id):
+    chunks = [
+        *((chunk.model_copy(update={"id": id}), meta) for chunk, meta in FRAGMENTS),
+        (ToolMessage("written", tool_call_id="call_abc"), {"langgraph_node": "tools"}),
+        token("Done.", id=id and "m2"),
+    ]
+    found = parsed(chunks, way, stream_mode=mode)
+    assert [type(event) for event in found] == [ToolCallStartEvent, ToolCallEndEvent, ContentEvent, CompleteEvent]
+    assert (found[0].args, found[2].content) == ({"file_path": "/test.md"}, "Done.")
+    assert found[0].parent_id == found[2].parent_id
+    assert found[2].call_id != found[0].call_id
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_of_dual_mode_messages_alone_tell_no_tool_call(way, broken):
+    def chunks():
+        yield from (("messages", chunk) for chunk in [*FRAGMENTS, token("", chunk_position="last")])
+        yield ("messages", (ToolMessage("written", tool_call_id="call_abc"), {"langgraph_node": "tools"}))
+        if broken:
+            raise RuntimeError("out of tokens")
+
+    assert not of(parsed(chunks(), way, stream_mode=DUAL), ToolCallStartEvent, ToolCallEndEvent)
+
+
+def test_in_dual_mode_a_tool_call_ends_with_its_update_and_not_with_its_message():
+    stream, answer = StreamParser(stream_mode=DUAL).begin(), ToolMessage("written", tool_call_id="call_abc", id="t1")
+    stream.feed(("updates", update("agent", asking(args=WRITE))))
+    assert stream.feed(("messages", (answer, {"langgraph_node": "tools"}))) == []
+    assert [event.result for event in stream.feed(("updates", update("tools", answer)))] == ["written"]
+
+
+@pytest.mark.parametrize("mode", [DUAL, "auto"])
+def test_nodes_that_use_one_id_at_the_same_time_end_a_call_each(way, mode):
+    """Subgraphs that are not streamed hand their whole history up, in `messages` and in `updates`."""
+    chunks: list[Any] = []
+    for node in "ab":
+        answer = ToolMessage(f"written by {node}", tool_call_id="call_abc", id=f"t{node}")
+        chunks.append(("messages", (answer, {"langgraph_node": node})))
+        chunks.append(("updates", update(node, asking(args={"by": node}), answer)))
+    found = parsed(chunks, way, stream_mode=mode)
+    ends = {event.call_id: event.result for event in of(found, ToolCallEndEvent)}
+    assert [ends[event.call_id] for event in of(found, ToolCallStartEvent)] == ["written by a", "written by b"]
+
+
 def test_every_event_of_dual_mode_comes_from_the_mode_that_the_table_names(way):
     interrupt = {"__interrupt__": [{"value": "sure?", "id": "i1"}]}
     updates = [
