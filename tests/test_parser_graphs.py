@@ -344,6 +344,56 @@ def test_what_is_no_error_of_the_graph_is_raised(raised):
         list(StreamParser().parse(stopped()))
 
 
+class Unruly:
+    """A stream that ends, or fails, and then fails to close."""
+
+    def __init__(self, error: Exception | None) -> None:
+        self.error = error
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __aiter__(self) -> "Unruly":
+        return self
+
+    def __next__(self) -> Any:
+        raise self.error or StopIteration
+
+    async def __anext__(self) -> Any:
+        raise self.error or StopAsyncIteration
+
+    def close(self) -> None:
+        raise OSError("no way to close it")
+
+    async def aclose(self) -> None:
+        self.close()
+
+
+@pytest.mark.parametrize(("error", "told"), [(None, ["complete"]), (ValueError("broken"), ["error", "complete"])])
+async def test_a_stream_that_fails_to_close_has_told_its_end_before(error, told):
+    by_parse, by_aparse = list[str](), list[str]()
+
+    async def read() -> None:
+        async for event in StreamParser().aparse(Unruly(error)):
+            by_aparse.append(event.type)
+
+    with pytest.raises(OSError, match="no way"):
+        by_parse.extend(event.type for event in StreamParser().parse(Unruly(error)))
+    with pytest.raises(OSError, match="no way"):
+        await read()
+    assert by_parse == by_aparse == told
+
+
+def test_a_stream_that_was_left_leaves_no_continuation_of_the_one_before_it():
+    parser = StreamParser()
+    list(parser.parse([{"__interrupt__": [{"value": "why?", "id": "i1"}]}]))
+    assert parser.continuation
+    events = parser.parse(iter([{"agent": {"messages": [{"role": "assistant", "content": "Hi"}]}}]))
+    assert isinstance(next(events), ContentEvent)
+    events.close()
+    assert parser.continuation is None
+
+
 async def test_one_parser_parses_several_streams_at_once():
     parser = StreamParser(stream_mode=DUAL)
     graph = GRAPHS["react"].build()
