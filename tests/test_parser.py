@@ -222,6 +222,34 @@ def test_nodes_that_use_one_id_at_the_same_time_end_a_call_each(way, mode):
     assert [ends[event.call_id] for event in of(found, ToolCallStartEvent)] == ["written by a", "written by b"]
 
 
+def test_a_request_that_gets_its_id_in_the_state_is_one_tool_call(way):
+    def request(id: str | None) -> AIMessage:
+        return AIMessage("I write.", id=id, tool_calls=[{"name": "write_file", "args": WRITE, "id": "call_abc"}])
+
+    answer = ToolMessage("written", tool_call_id="call_abc", id="t1")
+    chunks = [
+        ("values", {"messages": []}),
+        ("updates", update("agent", request(None))),
+        ("values", {"messages": [request("m1")]}),
+        ("updates", update("tools", answer)),
+        ("values", {"messages": [request("m1"), answer]}),
+        ("updates", update("agent", request(None))),
+        ("values", {"messages": [request("m1"), answer, request("m2")]}),
+    ]
+    found = parsed(chunks, way, stream_mode=["updates", "values"])
+    assert [event.type for event in found] == "content tool_start tool_end content tool_start complete".split()
+
+
+def test_messages_without_ids_are_known_by_their_place_under_each_key_of_a_state(way):
+    chunks = [
+        {"messages": [], "notes": []},
+        {"messages": [], "notes": [AIMessage("a note")]},
+        {"messages": [AIMessage("a message")], "notes": [AIMessage("a note")]},
+    ]
+    found = parsed(chunks, way, stream_mode="values")
+    assert [event.content for event in of(found, ContentEvent)] == ["a note", "a message"]
+
+
 def test_every_event_of_dual_mode_comes_from_the_mode_that_the_table_names(way):
     interrupt = {"__interrupt__": [{"value": "sure?", "id": "i1"}]}
     updates = [

@@ -1,6 +1,7 @@
 """The parser on real graphs in this process: every test graph, in the shapes in which langgraph streams."""
 
 import asyncio
+import itertools
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -32,7 +33,7 @@ from tests.graphs import GRAPHS
 from tests.graphs.case import human
 from tests.graphs.model import Call, Reply, model, rounds
 from tests.parsing import astream, facts, gathered, of
-from tests.shapes import SHAPES, Recorded, collect
+from tests.shapes import FULL, SHAPES, Recorded, collect
 
 CASES = [name for name, case in GRAPHS.items() if case.in_process]
 SHOWN = "updates messages values tasks debug checkpoints custom modes sub_modes full_async v2_sub events".split()
@@ -136,6 +137,26 @@ def test_every_mode_that_tells_whole_messages_tells_the_same_of_them(name, shape
     # Only tasks name the agent.
     wanted = [told(events, agents=False) for events in turns(name, "updates")]
     assert [told(events, agents=False) for events in turns(name, shape)] == wanted
+
+
+LISTS: list[list[Any]] = [
+    list(some) for n in range(1, 7) for some in itertools.combinations(FULL, n) if some != ("custom",)
+]
+
+
+@pytest.mark.parametrize("name", ["whole", "cmd", "toolnode"])
+def test_every_list_of_modes_tells_each_text_and_each_tool_call_once(name):
+    """Also those of messages that nodes return without an id, which they get before they stand in the state."""
+    turn = GRAPHS[name].turns[0]
+    for modes in LISTS:
+        stream = GRAPHS[name].build(InMemorySaver()).stream(turn.input, CONFIG, stream_mode=modes, subgraphs=True)
+        assert told(list(StreamParser(stream_mode=modes).parse(stream)), agents=False) == once_told(name), modes
+
+
+@cache
+def once_told(name: str) -> Counter[str]:
+    (events,) = turns(name, "sub_one")
+    return told(events, agents=False)
 
 
 @pytest.mark.parametrize("shape", ["updates", "sub_modes", "v2_sub", "events"])

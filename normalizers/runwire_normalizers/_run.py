@@ -147,6 +147,9 @@ class Run:
     ) -> None:
         """What a node returned."""
         self.results_seen = True
+        if task is None and self.tasks.by_id:
+            # Tasks tell the same message, and without an id nothing ties the two together.
+            messages = [m for m in messages if m.get("id") or kind_of(m) not in AI_TYPES]
         self.absorb_messages(namespace, messages, node, task)
         source: Literal["tasks", "updates"] = "tasks" if task else "updates"
         self._prefer(source)
@@ -166,19 +169,27 @@ class Run:
         graph = self.graph(namespace)
         if not isinstance(values.get("messages"), list | dict | None):
             raise TypeError("messages are a list")
-        messages = messages_in({key: value for key, value in values.items() if key != "__interrupt__"})
+        listed = {key: messages_in({key: value}) for key, value in values.items() if key != "__interrupt__"}
         first = not graph.told
         before, graph.told = dict(graph.values), True
-        if first:
-            graph.known.update(m["id"] for m in messages if m.get("id"))
-        else:
-            # A message without an id is known only by its place, and where nodes' results are told, by those.
-            new = [m for n, m in enumerate(messages) if m.get("id") or (n >= graph.count and not self.results_seen)]
-            self.absorb_messages(namespace, new, None, None)
-        graph.count = len(messages)
+        for key, messages in listed.items():
+            if first:
+                graph.known.update(m["id"] for m in messages if m.get("id"))
+            else:
+                count = graph.counts.get(key, 0)
+                news = [message for n, message in enumerate(messages) if self._is_news(graph, message, n >= count)]
+                self.absorb_messages(namespace, news, None, None)
+            graph.counts[key] = len(messages)
         graph.replace(values)
         if not first:
             self._tell(namespace, before, graph.values)
+
+    def _is_news(self, graph: GraphState, message: dict[str, Any], beyond: bool) -> bool:
+        """Without an id, a message of a state is known by its place, or, where they are told, by nodes' results."""
+        id = message.get("id")
+        if not id:
+            return beyond and not self.results_seen
+        return id in graph.known or id in self.models.by_id or not graph.was_nameless(message)
 
     def settle_values(self, values: Any) -> None:
         """The final state, as the caller knows it: what the frames could not tell of it is told now."""
@@ -205,6 +216,8 @@ class Run:
             handed_up = bool(id) and self._known_inside(namespace, str(id))
             if id:
                 graph.known.add(id)
+            elif kind in AI_TYPES and node:
+                graph.remember_nameless(message)
             if kind in AI_TYPES and not handed_up:
                 self._spoken(namespace, message, node, task)
             elif kind in TOOL_TYPES:

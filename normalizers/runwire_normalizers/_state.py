@@ -1,7 +1,9 @@
 """The state of each graph, folded from whatever tells of it, and the deltas that are worth an update."""
 
+from collections import Counter
 from typing import Any
 
+from runwire_normalizers._identity import digest
 from runwire_normalizers._messages import is_message
 
 # State that has its own form in an update or is no news: the rest of the keys goes under `output`.
@@ -23,10 +25,24 @@ class GraphState:
         # What stood last under the keys that are null now.
         self.nulled: dict[str, Any] = {}
         self.known: set[str] = set()
-        self.count = 0
+        # How many messages the state had under each key when it was last told.
+        self.counts: dict[str, int] = {}
+        # What nodes returned without an id, which it gets before it stands in the state.
+        self._nameless: Counter[str] = Counter()
         self.told = False
         self._before_step: dict[str, Any] = {}
         self._step: list[tuple[int, Any]] = []
+
+    def remember_nameless(self, message: dict[str, Any]) -> None:
+        self._nameless[_said(message)] += 1
+
+    def was_nameless(self, message: dict[str, Any]) -> bool:
+        """Whether a node returned the message before it had its id; it is known by it from now on."""
+        if not self._nameless or not self._nameless[_said(message)]:
+            return False
+        self._nameless[_said(message)] -= 1
+        self.known.add(message["id"])
+        return True
 
     def replace(self, values: dict[str, Any]) -> None:
         self._remember(values)
@@ -90,6 +106,10 @@ class GraphState:
         else:
             self._remember({key: value})
             self.values[key] = value
+
+
+def _said(message: dict[str, Any]) -> str:
+    return digest([message.get("content"), message.get("tool_calls")])
 
 
 def _merged(before: Any, new: list[Any]) -> list[Any]:
