@@ -1,5 +1,8 @@
 """`StreamParser` by its source document: every example and every case of it, with messages that carry no ids."""
 
+import sys
+from collections.abc import Callable
+from types import FrameType
 from typing import Any, get_args
 
 import pytest
@@ -421,6 +424,34 @@ def test_what_a_writer_wrote_is_custom_data_with_its_namespace(way):
 
 def test_what_a_person_wrote_is_not_told_back(way):
     assert [type(e) for e in parsed([update("ask", HumanMessage("hello"))], way)] == [CompleteEvent]
+
+
+def steps_of(work: Callable[[Any], Any], given: Any) -> int:
+    """How many calls of Python functions some work takes."""
+    seen = [0]
+
+    def count(_frame: FrameType, event: str, _arg: Any) -> None:
+        seen[0] += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        work(given)
+    finally:
+        sys.setprofile(before)
+    return seen[0]
+
+
+@pytest.mark.parametrize("id", ["m", None])
+def test_an_update_costs_the_same_after_any_number_of_messages(id):
+    stream, costs = StreamParser().begin(), []
+    for number in range(401):
+        chunk = update("agent", AIMessage(f"text {number}", id=id and f"m{number}"))
+        if number in (40, 400):
+            costs.append(steps_of(stream.feed, chunk))
+        else:
+            stream.feed(chunk)
+    assert costs[0] == costs[1]
 
 
 # Both loops.

@@ -30,6 +30,9 @@ class GraphState:
         # What nodes returned without an id, which it gets before it stands in the state.
         self._nameless: Counter[str] = Counter()
         self.told = False
+        # Where each message stands in the list that was merged last.
+        self._places: dict[str, int] = {}
+        self._placed: list[Any] = []
         self._before_step: dict[str, Any] = {}
         self._step: list[tuple[int, Any]] = []
 
@@ -79,9 +82,28 @@ class GraphState:
         """A node's update: messages by id, files by name, everything else in place of what was there."""
         messages: list[Any] = []
         self._update(update, messages)
-        # All at once, because each merging walks the whole list.
+        # All at once, because each merging copies the whole list.
         if messages:
-            self.values["messages"] = _merged(self.values.get("messages"), messages)
+            self.values["messages"] = self._merged(self.values.get("messages"), messages)
+
+    def _merged(self, before: Any, new: list[Any]) -> list[Any]:
+        """LangGraph's `add_messages`: replaced by id, removed by `RemoveMessage`, else appended."""
+        messages = list(before) if isinstance(before, list) else []
+        # Mostly those of the last time: to find them again costs as much as the history is long.
+        places = self._places if before is self._placed else _places(messages)
+        for message in new:
+            id = _id(message) if is_message(message) else None
+            if id is not None and message.get("type") == "remove":
+                messages = [] if id == "__remove_all__" else [m for m in messages if _id(m) != id]
+                places = _places(messages)
+            elif id is not None and id in places:
+                messages[places[id]] = message
+            else:
+                if id is not None:
+                    places[id] = len(messages)
+                messages.append(message)
+        self._placed, self._places = messages, places
+        return messages
 
     def _update(self, update: Any, messages: list[Any]) -> None:
         if isinstance(update, list):
@@ -112,22 +134,8 @@ def _said(message: dict[str, Any]) -> str:
     return digest([message.get("content"), message.get("tool_calls")])
 
 
-def _merged(before: Any, new: list[Any]) -> list[Any]:
-    """LangGraph's `add_messages`: replaced by id, removed by `RemoveMessage`, else appended."""
-    messages = list(before) if isinstance(before, list) else []
-    places = {_id(message): place for place, message in enumerate(messages) if _id(message) is not None}
-    for message in new:
-        id = _id(message) if is_message(message) else None
-        if id is not None and message.get("type") == "remove":
-            messages = [] if id == "__remove_all__" else [m for m in messages if _id(m) != id]
-            places = {_id(kept): place for place, kept in enumerate(messages) if _id(kept) is not None}
-        elif id is not None and id in places:
-            messages[places[id]] = message
-        else:
-            if id is not None:
-                places[id] = len(messages)
-            messages.append(message)
-    return messages
+def _places(messages: list[Any]) -> dict[str, int]:
+    return {id: place for place, message in enumerate(messages) if (id := _id(message)) is not None}
 
 
 def _id(message: Any) -> str | None:
