@@ -243,6 +243,24 @@ def test_a_request_that_gets_its_id_in_the_state_is_one_tool_call(way):
     assert [event.type for event in found] == "content tool_start tool_end content tool_start complete".split()
 
 
+@pytest.mark.parametrize("before", [[], ["call_1"]])
+def test_a_message_that_is_rewritten_to_ask_for_more_starts_what_it_had_not_asked_for(way, before):
+    def request(text: str, ids: list[str]) -> AIMessage:
+        return AIMessage(text, id="m1", tool_calls=[{"name": "look", "args": {"at": id}, "id": id} for id in ids])
+
+    answers = [ToolMessage("seen", tool_call_id=id) for id in ("call_1", "call_2")]
+    chunks = [
+        update("agent", request("I look.", before)),
+        update("guard", request("I look twice.", ["call_1", "call_2"])),
+        update("tools", *answers),
+    ]
+    found = parsed(chunks, way)
+    assert [event.content for event in of(found, ContentEvent)] == ["I look."]
+    starts = [(event.id, event.args) for event in of(found, ToolCallStartEvent)]
+    assert starts == [("call_1", {"at": "call_1"}), ("call_2", {"at": "call_2"})]
+    assert [event.id for event in of(found, ToolCallEndEvent)] == ["call_1", "call_2"]
+
+
 def test_messages_without_ids_are_known_by_their_place_under_each_key_of_a_state(way):
     chunks = [
         {"messages": [], "notes": []},

@@ -212,6 +212,8 @@ class Run:
         for message in messages:
             id, kind = message.get("id"), kind_of(message)
             if id and id in graph.known and kind in AI_TYPES | TOOL_TYPES:
+                if kind in AI_TYPES:
+                    self._rewritten(namespace, message, node)
                 continue
             handed_up = bool(id) and self._known_inside(namespace, str(id))
             if id:
@@ -236,9 +238,14 @@ class Run:
         id, asked = message.get("id"), tool_calls(message)
         before = id and self.models.finished_before(id) and id not in self.models.by_id
         self.models.in_state(namespace, message, node, task)
-        if asked and not before:
+        if (asked or id) and not before:
             key = self.message_key(id) if id else self.tools.nameless_key(namespace, asked)
             self.tools.request(namespace, key, asked, node)
+
+    def _rewritten(self, namespace: Namespace, message: dict[str, Any], node: str | None) -> None:
+        """Text that was said is not taken back, but a message of this run may ask for more tools than it did."""
+        if asked := tool_calls(message):
+            self.tools.request_more(namespace, self.message_key(message["id"]), asked, node)
 
     def _tell(
         self, namespace: Namespace, before: dict[str, Any], after: dict[str, Any], node: str | None = None

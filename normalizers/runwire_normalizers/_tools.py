@@ -32,7 +32,7 @@ class Tools:
         self.at_once = self.in_state = False
 
     def request(self, namespace: Namespace, message_key: str, calls: list[dict[str, Any]], node: str | None) -> None:
-        """A message that asks for tools has entered the state."""
+        """A message that asks for tools, or for none, has entered the state."""
         if message_key in self.requested:
             return
         self.requested[message_key] = namespace
@@ -43,6 +43,16 @@ class Tools:
                 self.unclaimed.discard(uses[-1].call_id)
                 continue
             self._open(namespace, asked, node)
+
+    def request_more(
+        self, namespace: Namespace, message_key: str, calls: list[dict[str, Any]], node: str | None
+    ) -> None:
+        """A message that has entered the state is there again, and may have been rewritten."""
+        if self.requested.get(message_key) != namespace:
+            return
+        for asked in calls:
+            if not self._known(namespace, asked["id"]):
+                self._open(namespace, asked, node)
 
     def nameless_key(self, namespace: Namespace, calls: list[dict[str, Any]]) -> str:
         """The key of a message without an id: the same request is a new one once the last was answered."""
