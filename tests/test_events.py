@@ -195,6 +195,7 @@ def test_a_list_that_nests_without_end_is_no_todo_list():
 
 def test_decisions_and_values_make_a_command():
     assert create_resume_input([{"type": "approve"}]) == Command(resume={"decisions": [{"type": "approve"}]})
+    assert create_resume_input({"type": kind} for kind in ["approve"]) == create_resume_input([{"type": "approve"}])
     assert create_resume_input(value=False) == Command(resume=False)
     assert create_resume_input(decisions={"i1": [{"type": "approve"}], "i2": []}) == Command(
         resume={"i1": {"decisions": [{"type": "approve"}]}, "i2": {"decisions": []}}
