@@ -1,6 +1,7 @@
 """`StreamParser` by its source document: every example and every case of it, with messages that carry no ids."""
 
 import sys
+import uuid
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, get_args
@@ -229,18 +230,24 @@ def test_a_request_that_gets_its_id_in_the_state_is_one_tool_call(way):
     def request(id: str | None) -> AIMessage:
         return AIMessage("I write.", id=id, tool_calls=[{"name": "write_file", "args": WRITE, "id": "call_abc"}])
 
+    first, second = (str(uuid.UUID(int=number)) for number in (1, 2))
     answer = ToolMessage("written", tool_call_id="call_abc", id="t1")
     chunks = [
         ("values", {"messages": []}),
         ("updates", update("agent", request(None))),
-        ("values", {"messages": [request("m1")]}),
+        ("values", {"messages": [request(first)]}),
         ("updates", update("tools", answer)),
-        ("values", {"messages": [request("m1"), answer]}),
+        ("values", {"messages": [request(first), answer]}),
         ("updates", update("agent", request(None))),
-        ("values", {"messages": [request("m1"), answer, request("m2")]}),
+        ("values", {"messages": [request(first), answer, request(second)]}),
     ]
     found = parsed(chunks, way, stream_mode=["updates", "values"])
     assert [event.type for event in found] == "content tool_start tool_end content tool_start complete".split()
+
+
+def test_a_model_that_says_what_a_node_wrote_before_is_told(way):
+    chunks = [update("greet", AIMessage("Hi")), update("agent", AIMessage("Hi", id="lc_run--1"))]
+    assert [event.content for event in of(parsed(chunks, way), ContentEvent)] == ["Hi", "Hi"]
 
 
 @pytest.mark.parametrize("before", [[], ["call_1"]])

@@ -11,8 +11,10 @@ import pytest
 from deepagents import create_deep_agent
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import MessagesState, StateGraph
 from langgraph.types import Command
 
 from runwire import (
@@ -144,19 +146,36 @@ LISTS: list[list[Any]] = [
 ]
 
 
-@pytest.mark.parametrize("name", ["whole", "cmd", "toolnode"])
-def test_every_list_of_modes_tells_each_text_and_each_tool_call_once(name):
+def written(*messages: BaseMessage) -> Any:
+    return lambda _: {"messages": [message.model_copy(deep=True) for message in messages]}
+
+
+def handed_up(checkpointer: Any) -> Any:
+    """A subgraph that hands up its state: messages that no model said, also those that it was given."""
+    inner, outer = StateGraph(MessagesState), StateGraph(MessagesState)
+    inner.add_node("say", written(AIMessage("inside")))
+    inner.add_node("ask", written(AIMessage("", tool_calls=[{"name": "wipe", "args": {"path": "/a"}, "id": "c1"}])))
+    inner.add_node("answer", written(ToolMessage("wiped", tool_call_id="c1")))
+    outer.add_node("before", written(AIMessage("before")))
+    outer.add_node("inner", inner.set_entry_point("say").add_edge("say", "ask").add_edge("ask", "answer").compile())
+    outer.add_node("after", written(AIMessage("after")))
+    return outer.set_entry_point("before").add_edge("before", "inner").add_edge("inner", "after").compile(checkpointer)
+
+
+BUILDERS = {**{name: GRAPHS[name].build for name in ("whole", "cmd", "toolnode")}, "handed_up": handed_up}
+
+
+# Without subgraphs, what their models say is only in some modes.
+@pytest.mark.parametrize(("name", "subgraphs"), [*((name, True) for name in BUILDERS), ("handed_up", False)])
+def test_every_list_of_modes_tells_each_text_and_each_tool_call_once(name, subgraphs):
     """Also those of messages that nodes return without an id, which they get before they stand in the state."""
-    turn = GRAPHS[name].turns[0]
+    wanted = None
     for modes in LISTS:
-        stream = GRAPHS[name].build(InMemorySaver()).stream(turn.input, CONFIG, stream_mode=modes, subgraphs=True)
-        assert told(list(StreamParser(stream_mode=modes).parse(stream)), agents=False) == once_told(name), modes
-
-
-@cache
-def once_told(name: str) -> Counter[str]:
-    (events,) = turns(name, "sub_one")
-    return told(events, agents=False)
+        stream = BUILDERS[name](InMemorySaver()).stream(human("go"), CONFIG, stream_mode=modes, subgraphs=subgraphs)
+        found = told(list(StreamParser(stream_mode=modes).parse(stream)), agents=False)
+        wanted = wanted or found
+        assert found == wanted, modes
+        assert set(found.values()) == {1}
 
 
 @pytest.mark.parametrize("shape", ["updates", "sub_modes", "v2_sub", "events"])

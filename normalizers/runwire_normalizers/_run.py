@@ -1,5 +1,6 @@
 """One run as facts arrive; its parts share their state through it. Modes say what a frame means, this what follows."""
 
+import re
 from collections import deque
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -18,6 +19,8 @@ from runwire_normalizers.continuation import Continuation
 from runwire_normalizers.outcome import Outcome
 
 TWINS_REMEMBERED = 32
+# What LangGraph's `add_messages` gives; a model's messages have ids of other forms.
+GIVEN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Run:
@@ -45,6 +48,7 @@ class Run:
         self.state_source: Literal["values", "tasks", "updates"] | None = None
         self.state_seen = False
         self.results_seen = False
+        self.nameless_seen = False
         self.failure: dict[str, Any] | None = None
         self.told_outcome: Outcome | None = None
         self.interrupted = False
@@ -176,20 +180,14 @@ class Run:
             if first:
                 graph.known.update(m["id"] for m in messages if m.get("id"))
             else:
-                count = graph.counts.get(key, 0)
-                news = [message for n, message in enumerate(messages) if self._is_news(graph, message, n >= count)]
-                self.absorb_messages(namespace, news, None, None)
+                # A message without an id is known only by its place, and where nodes' results are told, by those.
+                count = len(messages) if self.results_seen else graph.counts.get(key, 0)
+                new = [message for n, message in enumerate(messages) if message.get("id") or n >= count]
+                self.absorb_messages(namespace, new, None, None)
             graph.counts[key] = len(messages)
         graph.replace(values)
         if not first:
             self._tell(namespace, before, graph.values)
-
-    def _is_news(self, graph: GraphState, message: dict[str, Any], beyond: bool) -> bool:
-        """Without an id, a message of a state is known by its place, or, where they are told, by nodes' results."""
-        id = message.get("id")
-        if not id:
-            return beyond and not self.results_seen
-        return id in graph.known or id in self.models.by_id or not graph.was_nameless(message)
 
     def settle_values(self, values: Any) -> None:
         """The final state, as the caller knows it: what the frames could not tell of it is told now."""
@@ -215,15 +213,27 @@ class Run:
                 if kind in AI_TYPES:
                     self._rewritten(namespace, message, node)
                 continue
+            if id and kind in AI_TYPES and self._was_nameless(namespace, str(id), message):
+                graph.known.add(id)
+                continue
             handed_up = bool(id) and self._known_inside(namespace, str(id))
             if id:
                 graph.known.add(id)
             elif kind in AI_TYPES and node:
                 graph.remember_nameless(message)
+                self.nameless_seen = True
             if kind in AI_TYPES and not handed_up:
                 self._spoken(namespace, message, node, task)
             elif kind in TOOL_TYPES:
                 self.tools.answer(namespace, message, node)
+
+    def _was_nameless(self, namespace: Namespace, id: str, message: dict[str, Any]) -> bool:
+        """Whether a node of this graph, or of one inside it, returned the message before the state gave it its id."""
+        if not self.nameless_seen or id in self.models.by_id or not GIVEN_ID.fullmatch(id):
+            return False
+        size = len(namespace)
+        inside = [graph for space, graph in self.graphs.items() if space[:size] == namespace]
+        return any(graph.forget_nameless(message) for graph in inside)
 
     def _known_inside(self, namespace: Namespace, id: str) -> bool:
         """Whether a graph inside this one had the message before the run, and hands it up now."""

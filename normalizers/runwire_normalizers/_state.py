@@ -39,12 +39,11 @@ class GraphState:
     def remember_nameless(self, message: dict[str, Any]) -> None:
         self._nameless[_said(message)] += 1
 
-    def was_nameless(self, message: dict[str, Any]) -> bool:
-        """Whether a node returned the message before it had its id; it is known by it from now on."""
+    def forget_nameless(self, message: dict[str, Any]) -> bool:
+        """Whether such a message was remembered; each is found once."""
         if not self._nameless or not self._nameless[_said(message)]:
             return False
         self._nameless[_said(message)] -= 1
-        self.known.add(message["id"])
         return True
 
     def replace(self, values: dict[str, Any]) -> None:

@@ -106,13 +106,13 @@ class Tools:
     def hear(self, namespace: Namespace, message: dict[str, Any], node: str | None) -> None:
         """A tool message of `messages`: where nodes' results are asked for, those tell it.
 
-        Where they only happen to come, one that answers no open call waits for them.
+        Where state only happens to come, one that answers no open call waits for it.
         """
         if self.in_state:
             return
         id = message.get("tool_call_id")
         waiting = isinstance(id, str) and any(not use.over for use in self._known(namespace, id))
-        if waiting or not self.run.results_seen:
+        if waiting or not self.run.state_seen:
             self.answer(namespace, message, node)
 
     def answer(self, namespace: Namespace, message: dict[str, Any], node: str | None) -> None:
