@@ -490,17 +490,18 @@ def test_a_graph_that_returned_with_a_question_waits():
     assert adapter.finish(exhausted=True)[-1].payload["interrupts"] == [{"value": "why?", "id": "i1"}]
 
 
-def test_a_tool_message_that_comes_before_its_request_is_not_a_call_of_its_own():
+@pytest.mark.parametrize("id", ["m1", None])
+def test_a_tool_message_that_comes_before_its_request_is_not_a_call_of_its_own(id):
     """A node that runs an agent inside hands all of its messages up at once, and `messages` tell them first."""
-    asked = nameless("", id="m1", tool_calls=[{"type": "tool_call", "name": "look", "args": {"at": 1}, "id": "c1"}])
-    answer = {"type": "tool", "content": "seen", "tool_call_id": "c1", "id": "t1"}
+    asked = nameless("", id=id, tool_calls=[{"type": "tool_call", "name": "look", "args": {"at": 1}, "id": "c1"}])
+    answer = {"type": "tool", "content": "seen", "tool_call_id": "c1", "id": id and "t1"}
     both = [("messages", (message, {"langgraph_node": "agent"})) for message in (asked, answer)]
-    for mode, args in ((["updates", "messages"], {"at": 1}), (None, None)):
+    for mode in (["updates", "messages"], None):
         adapter = StreamAdapter(run_id="r", mode=mode)
         found = [
             e for part in (*both, ("updates", {"agent": {"messages": [asked, answer]}})) for e in adapter.feed(part)
         ]
-        assert [e.payload["args"] for e in of_type(found, "tool_start") if e.parent_id] == [args]
+        assert [e.payload["args"] for e in of_type(found, "tool_start") if e.parent_id] == [{"at": 1}]
         assert [e.payload["status"] for e in of_type(found, "tool_end")] == ["ok"]
 
 

@@ -195,6 +195,7 @@ def test_a_list_that_nests_without_end_is_no_todo_list():
 
 def test_decisions_and_values_make_a_command():
     assert create_resume_input([{"type": "approve"}]) == Command(resume={"decisions": [{"type": "approve"}]})
+    assert create_resume_input({"type": kind} for kind in ["approve"]) == create_resume_input([{"type": "approve"}])
     assert create_resume_input(value=False) == Command(resume=False)
     assert create_resume_input(decisions={"i1": [{"type": "approve"}], "i2": []}) == Command(
         resume={"i1": {"decisions": [{"type": "approve"}]}, "i2": {"decisions": []}}
@@ -231,6 +232,13 @@ def test_a_decision_that_says_too_little_is_refused(decision, options, complaint
         EVENTS["interrupt"].create_resume(decision, **options)
 
 
+def test_an_action_without_arguments_is_edited_from_none():
+    question = InterruptEvent([{"name": "wipe"}], [], None, "i1")
+    assert question.build_decisions("edit", lambda args: {**args, "path": "/b"}) == [
+        {"type": "edit", "edited_action": {"name": "wipe", "args": {"path": "/b"}}}
+    ]
+
+
 def test_a_decision_where_no_action_waits_is_refused():
     with pytest.raises(ValueError, match="value="):
         InterruptEvent([], [], "why?", "i1").create_resume("approve")
@@ -254,6 +262,13 @@ def test_a_tool_call_has_a_duration_where_there_is_a_clock():
 def test_a_label_names_the_runs_own_agent():
     events = parsed([{"agent": {"messages": [AIMessage("Hi")]}}], label="greeter")
     assert {event.agent for event in events} == {"greeter"}
+
+
+@pytest.mark.parametrize("data", [{"event": "progress", "data": 1}, {"event": "end", "data": None, "id": "7"}])
+@pytest.mark.parametrize("mode", ["custom", ["custom"]])
+def test_custom_data_may_look_like_a_servers_frame(mode, data):
+    chunk = data if isinstance(mode, str) else ("custom", data)
+    assert [event.data for event in of(parsed([chunk], stream_mode=mode), CustomEvent)] == [data]
 
 
 @pytest.mark.parametrize("chunk", [None, 7, "text", object(), (), (1, 2, 3), {"messages": 7}, {"agent": object()}])

@@ -1,6 +1,7 @@
 """Real graphs in this process, through every shape in which langgraph streams: the same call trees as when served."""
 
 import json
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -112,13 +113,60 @@ def test_a_call_tree_equals_that_of_the_served_run(name, shape):
         assert nested(settled(here)) == nested(settled(served))
 
 
-@pytest.mark.parametrize("shape", ["full", "modes", "sub_modes", "events"])
+@pytest.mark.parametrize("shape", ["full", "modes", "messages", "sub_messages", "v2_sub", "events"])
 @pytest.mark.parametrize("name", CASES)
 def test_a_chunk_that_is_read_field_by_field_reads_as_when_it_is_read_whole(name, shape):
     for recorded in collect(GRAPHS[name], shape):
         by_field, whole = StreamAdapter(run_id="r"), StreamAdapter(run_id="r")
         for chunk in recorded.chunks:
             assert by_field.feed(chunk) == whole.feed(read_part(chunk))
+
+
+FORMS: dict[str, Callable[[Any], Any]] = {
+    "named": lambda pair: ("messages", pair),
+    "bare": lambda pair: pair,
+    "subgraph": lambda pair: (("inner:1",), "messages", pair),
+    "bare of a subgraph": lambda pair: (("inner:1",), pair),
+    "typed": lambda pair: {"type": "messages", "ns": ("inner:1",), "data": pair},
+}
+TOLD: dict[str, dict[str, Any]] = {
+    "ascii": {"content": "word"},
+    "beyond": {"content": "wörd"},
+    "surrogate": {"content": "w\ud800rd"},
+    "nothing": {"content": ""},
+    "blocks": {"content": [{"type": "reasoning", "reasoning": "hm"}]},
+    "thought": {"content": "", "additional_kwargs": {"reasoning_content": "hm"}},
+    "asking": {"content": "", "tool_call_chunks": [{"name": "look", "args": "{}", "id": "c1", "index": 0}]},
+    "cost": {"content": "word", "usage_metadata": {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}},
+    "last": {"content": "word", "chunk_position": "last"},
+    "nameless": {"content": "word", "id": None},
+    "of another": {"content": "word", "id": "m2"},
+}
+
+
+class ReadAsAWhole(BaseException):
+    """No error of a foreign object's, which would be met by another way of reading it."""
+
+
+class Unread(AIMessageChunk):
+    """A chunk that nobody may read as a whole."""
+
+    def model_dump(self, **options: Any) -> dict[str, Any]:
+        raise ReadAsAWhole
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("told", TOLD)
+def test_a_chunk_is_read_field_by_field_in_every_form_of_messages(form, told):
+    wrap, metadata, found = FORMS[form], {"langgraph_node": "model"}, []
+    for kind in (Unread, AIMessageChunk):
+        adapter = StreamAdapter(run_id="r", mode="messages")
+        for fields in (TOLD["ascii"], TOLD[told], TOLD["ascii"]):
+            chunk = kind(**{"id": "m1", **fields})
+            item = wrap((chunk, metadata))
+            found.append(adapter.feed(item if kind is Unread else read_part(item, "messages")))
+        found.append(adapter.finish())
+    assert found[:4] == found[4:]
 
 
 def test_metadata_that_changes_in_place_is_read_again():

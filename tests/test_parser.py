@@ -1,5 +1,9 @@
 """`StreamParser` by its source document: every example and every case of it, with messages that carry no ids."""
 
+import sys
+import uuid
+from collections.abc import Callable
+from types import FrameType
 from typing import Any, get_args
 
 import pytest
@@ -162,6 +166,116 @@ def test_of_messages_alone_a_tool_call_starts_with_the_end_of_its_message():
     chunks = [*FRAGMENTS, token("", chunk_position="last")]
     assert [type(event) for chunk in chunks[:-1] for event in stream.feed(chunk)] == []
     assert [type(event) for event in stream.feed(chunks[-1])] == [ToolCallStartEvent]
+
+
+def test_a_whole_message_of_messages_alone_tells_its_tool_calls_with_their_arguments(way):
+    """A model that does not stream, as LangGraph tells it in `messages`."""
+    chunks = [
+        (asking(args=WRITE, content="I write."), AGENT),
+        (ToolMessage("written", tool_call_id="call_abc", id="t1"), {"langgraph_node": "tools"}),
+    ]
+    (start, end) = of(parsed(chunks, way, stream_mode="messages"), ToolCallStartEvent, ToolCallEndEvent)
+    assert (start.name, start.args, start.node) == ("write_file", WRITE, "agent")
+    assert (end.result, end.call_id) == ("written", start.call_id)
+
+
+@pytest.mark.parametrize("id", [None, "m1"])
+@pytest.mark.parametrize("mode", ["messages", "auto"])
+def test_an_answer_ends_the_message_that_asked_for_it_where_nothing_else_does(way, mode, id):
+    chunks = [
+        *((chunk.model_copy(update={"id": id}), meta) for chunk, meta in FRAGMENTS),
+        (ToolMessage("written", tool_call_id="call_abc"), {"langgraph_node": "tools"}),
+        token("Done.", id=id and "m2"),
+    ]
+    found = parsed(chunks, way, stream_mode=mode)
+    assert [type(event) for event in found] == [ToolCallStartEvent, ToolCallEndEvent, ContentEvent, CompleteEvent]
+    assert (found[0].args, found[2].content) == ({"file_path": "/test.md"}, "Done.")
+    assert found[0].parent_id == found[2].parent_id
+    assert found[2].call_id != found[0].call_id
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_of_dual_mode_messages_alone_tell_no_tool_call(way, broken):
+    def chunks():
+        yield from (("messages", chunk) for chunk in [*FRAGMENTS, token("", chunk_position="last")])
+        yield ("messages", (ToolMessage("written", tool_call_id="call_abc"), {"langgraph_node": "tools"}))
+        if broken:
+            raise RuntimeError("out of tokens")
+
+    assert not of(parsed(chunks(), way, stream_mode=DUAL), ToolCallStartEvent, ToolCallEndEvent)
+
+
+def test_in_dual_mode_a_tool_call_ends_with_its_update_and_not_with_its_message():
+    stream, answer = StreamParser(stream_mode=DUAL).begin(), ToolMessage("written", tool_call_id="call_abc", id="t1")
+    stream.feed(("updates", update("agent", asking(args=WRITE))))
+    assert stream.feed(("messages", (answer, {"langgraph_node": "tools"}))) == []
+    (end,) = of(stream.feed(("updates", update("tools", answer))), ToolCallEndEvent)
+    assert end.result == "written"
+
+
+@pytest.mark.parametrize("mode", [DUAL, "auto"])
+def test_nodes_that_use_one_id_at_the_same_time_end_a_call_each(way, mode):
+    """Subgraphs that are not streamed hand their whole history up, in `messages` and in `updates`."""
+    chunks: list[Any] = []
+    for node in "ab":
+        answer = ToolMessage(f"written by {node}", tool_call_id="call_abc", id=f"t{node}")
+        chunks.append(("messages", (answer, {"langgraph_node": node})))
+        chunks.append(("updates", update(node, asking(args={"by": node}), answer)))
+    found = parsed(chunks, way, stream_mode=mode)
+    ends = {event.call_id: event.result for event in of(found, ToolCallEndEvent)}
+    assert [ends[event.call_id] for event in of(found, ToolCallStartEvent)] == ["written by a", "written by b"]
+
+
+def test_a_request_that_gets_its_id_in_the_state_is_one_tool_call(way):
+    def request(id: str | None) -> AIMessage:
+        return AIMessage("I write.", id=id, tool_calls=[{"name": "write_file", "args": WRITE, "id": "call_abc"}])
+
+    first, second = (str(uuid.UUID(int=number)) for number in (1, 2))
+    answer = ToolMessage("written", tool_call_id="call_abc", id="t1")
+    chunks = [
+        ("values", {"messages": []}),
+        ("updates", update("agent", request(None))),
+        ("values", {"messages": [request(first)]}),
+        ("updates", update("tools", answer)),
+        ("values", {"messages": [request(first), answer]}),
+        ("updates", update("agent", request(None))),
+        ("values", {"messages": [request(first), answer, request(second)]}),
+    ]
+    found = parsed(chunks, way, stream_mode=["updates", "values"])
+    assert [event.type for event in found] == "content tool_start tool_end content tool_start complete".split()
+
+
+def test_a_model_that_says_what_a_node_wrote_before_is_told(way):
+    chunks = [update("greet", AIMessage("Hi")), update("agent", AIMessage("Hi", id="lc_run--1"))]
+    assert [event.content for event in of(parsed(chunks, way), ContentEvent)] == ["Hi", "Hi"]
+
+
+@pytest.mark.parametrize("before", [[], ["call_1"]])
+def test_a_message_that_is_rewritten_to_ask_for_more_starts_what_it_had_not_asked_for(way, before):
+    def request(text: str, ids: list[str]) -> AIMessage:
+        return AIMessage(text, id="m1", tool_calls=[{"name": "look", "args": {"at": id}, "id": id} for id in ids])
+
+    answers = [ToolMessage("seen", tool_call_id=id) for id in ("call_1", "call_2")]
+    chunks = [
+        update("agent", request("I look.", before)),
+        update("guard", request("I look twice.", ["call_1", "call_2"])),
+        update("tools", *answers),
+    ]
+    found = parsed(chunks, way)
+    assert [event.content for event in of(found, ContentEvent)] == ["I look."]
+    starts = [(event.id, event.args) for event in of(found, ToolCallStartEvent)]
+    assert starts == [("call_1", {"at": "call_1"}), ("call_2", {"at": "call_2"})]
+    assert [event.id for event in of(found, ToolCallEndEvent)] == ["call_1", "call_2"]
+
+
+def test_messages_without_ids_are_known_by_their_place_under_each_key_of_a_state(way):
+    chunks = [
+        {"messages": [], "notes": []},
+        {"messages": [], "notes": [AIMessage("a note")]},
+        {"messages": [AIMessage("a message")], "notes": [AIMessage("a note")]},
+    ]
+    found = parsed(chunks, way, stream_mode="values")
+    assert [event.content for event in of(found, ContentEvent)] == ["a note", "a message"]
 
 
 def test_every_event_of_dual_mode_comes_from_the_mode_that_the_table_names(way):
@@ -335,6 +449,34 @@ def test_what_a_writer_wrote_is_custom_data_with_its_namespace(way):
 
 def test_what_a_person_wrote_is_not_told_back(way):
     assert [type(e) for e in parsed([update("ask", HumanMessage("hello"))], way)] == [CompleteEvent]
+
+
+def steps_of(work: Callable[[Any], Any], given: Any) -> int:
+    """How many calls of Python functions some work takes."""
+    seen = [0]
+
+    def count(_frame: FrameType, event: str, _arg: Any) -> None:
+        seen[0] += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        work(given)
+    finally:
+        sys.setprofile(before)
+    return seen[0]
+
+
+@pytest.mark.parametrize("id", ["m", None])
+def test_an_update_costs_the_same_after_any_number_of_messages(id):
+    stream, costs = StreamParser().begin(), []
+    for number in range(401):
+        chunk = update("agent", AIMessage(f"text {number}", id=id and f"m{number}"))
+        if number in (40, 400):
+            costs.append(steps_of(stream.feed, chunk))
+        else:
+            stream.feed(chunk)
+    assert costs[0] == costs[1]
 
 
 # Both loops.

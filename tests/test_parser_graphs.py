@@ -1,6 +1,7 @@
 """The parser on real graphs in this process: every test graph, in the shapes in which langgraph streams."""
 
 import asyncio
+import itertools
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -10,8 +11,10 @@ import pytest
 from deepagents import create_deep_agent
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import MessagesState, StateGraph
 from langgraph.types import Command
 
 from runwire import (
@@ -32,7 +35,7 @@ from tests.graphs import GRAPHS
 from tests.graphs.case import human
 from tests.graphs.model import Call, Reply, model, rounds
 from tests.parsing import astream, facts, gathered, of
-from tests.shapes import SHAPES, Recorded, collect
+from tests.shapes import FULL, SHAPES, Recorded, collect
 
 CASES = [name for name, case in GRAPHS.items() if case.in_process]
 SHOWN = "updates messages values tasks debug checkpoints custom modes sub_modes full_async v2_sub events".split()
@@ -136,6 +139,43 @@ def test_every_mode_that_tells_whole_messages_tells_the_same_of_them(name, shape
     # Only tasks name the agent.
     wanted = [told(events, agents=False) for events in turns(name, "updates")]
     assert [told(events, agents=False) for events in turns(name, shape)] == wanted
+
+
+LISTS: list[list[Any]] = [
+    list(some) for n in range(1, 7) for some in itertools.combinations(FULL, n) if some != ("custom",)
+]
+
+
+def written(*messages: BaseMessage) -> Any:
+    return lambda _: {"messages": [message.model_copy(deep=True) for message in messages]}
+
+
+def handed_up(checkpointer: Any) -> Any:
+    """A subgraph that hands up its state: messages that no model said, also those that it was given."""
+    inner, outer = StateGraph(MessagesState), StateGraph(MessagesState)
+    inner.add_node("say", written(AIMessage("inside")))
+    inner.add_node("ask", written(AIMessage("", tool_calls=[{"name": "wipe", "args": {"path": "/a"}, "id": "c1"}])))
+    inner.add_node("answer", written(ToolMessage("wiped", tool_call_id="c1")))
+    outer.add_node("before", written(AIMessage("before")))
+    outer.add_node("inner", inner.set_entry_point("say").add_edge("say", "ask").add_edge("ask", "answer").compile())
+    outer.add_node("after", written(AIMessage("after")))
+    return outer.set_entry_point("before").add_edge("before", "inner").add_edge("inner", "after").compile(checkpointer)
+
+
+BUILDERS = {**{name: GRAPHS[name].build for name in ("whole", "cmd", "toolnode")}, "handed_up": handed_up}
+
+
+# Without subgraphs, what their models say is only in some modes.
+@pytest.mark.parametrize(("name", "subgraphs"), [*((name, True) for name in BUILDERS), ("handed_up", False)])
+def test_every_list_of_modes_tells_each_text_and_each_tool_call_once(name, subgraphs):
+    """Also those of messages that nodes return without an id, which they get before they stand in the state."""
+    wanted = None
+    for modes in LISTS:
+        stream = BUILDERS[name](InMemorySaver()).stream(human("go"), CONFIG, stream_mode=modes, subgraphs=subgraphs)
+        found = told(list(StreamParser(stream_mode=modes).parse(stream)), agents=False)
+        wanted = wanted or found
+        assert found == wanted, modes
+        assert set(found.values()) == {1}
 
 
 @pytest.mark.parametrize("shape", ["updates", "sub_modes", "v2_sub", "events"])
@@ -342,6 +382,56 @@ def test_what_is_no_error_of_the_graph_is_raised(raised):
 
     with pytest.raises(raised):
         list(StreamParser().parse(stopped()))
+
+
+class Unruly:
+    """A stream that ends, or fails, and then fails to close."""
+
+    def __init__(self, error: Exception | None) -> None:
+        self.error = error
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __aiter__(self) -> "Unruly":
+        return self
+
+    def __next__(self) -> Any:
+        raise self.error or StopIteration
+
+    async def __anext__(self) -> Any:
+        raise self.error or StopAsyncIteration
+
+    def close(self) -> None:
+        raise OSError("no way to close it")
+
+    async def aclose(self) -> None:
+        self.close()
+
+
+@pytest.mark.parametrize(("error", "told"), [(None, ["complete"]), (ValueError("broken"), ["error", "complete"])])
+async def test_a_stream_that_fails_to_close_has_told_its_end_before(error, told):
+    by_parse, by_aparse = list[str](), list[str]()
+
+    async def read() -> None:
+        async for event in StreamParser().aparse(Unruly(error)):
+            by_aparse.append(event.type)
+
+    with pytest.raises(OSError, match="no way"):
+        by_parse.extend(event.type for event in StreamParser().parse(Unruly(error)))
+    with pytest.raises(OSError, match="no way"):
+        await read()
+    assert by_parse == by_aparse == told
+
+
+def test_a_stream_that_was_left_leaves_no_continuation_of_the_one_before_it():
+    parser = StreamParser()
+    list(parser.parse([{"__interrupt__": [{"value": "why?", "id": "i1"}]}]))
+    assert parser.continuation
+    events = parser.parse(iter([{"agent": {"messages": [{"role": "assistant", "content": "Hi"}]}}]))
+    assert isinstance(next(events), ContentEvent)
+    events.close()
+    assert parser.continuation is None
 
 
 async def test_one_parser_parses_several_streams_at_once():

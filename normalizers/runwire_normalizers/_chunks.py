@@ -13,9 +13,6 @@ CHUNK = "AIMessageChunk"
 # What a chunk may tell besides its text; the rest of its fields tells nothing that these do not.
 FIELDS = ("additional_kwargs", "response_metadata", "usage_metadata", "tool_call_chunks", "chunk_position", "name")
 
-# `type`, `content` and `id`.
-PLAIN = 3
-
 
 class ChunkReader:
     """Chunks of `stream`, `astream` and `astream_events` to parts, with the metadata that it saw last."""
@@ -24,27 +21,19 @@ class ChunkReader:
         self._seen: Any = None
         self._copy: dict[Any, Any] = {}
         self._safe: dict[str, Any] = {}
-        # That of the last chunk, if it told nothing but a text.
-        self.text: str | None = None
 
     def read(self, item: Any, bare_mode: str | None) -> StreamPart:
         """Any item as a part; the metadata of a chunk may be shared with others, so it is never changed."""
-        self.text = None
+        if (found := _spoken(item)) and _is_chunk(found[1]):
+            return self._part(*found)
         match item:
-            case (tuple(namespace), "messages", (message, Mapping() as metadata)) if _is_chunk(message):
-                return self._part(tuple(map(str, namespace)), message, metadata)
-            case ("messages", (message, Mapping() as metadata)) if _is_chunk(message):
-                return self._part((), message, metadata)
             case {"event": "on_chat_model_stream", "run_id": _, "data": {"chunk": message}} if _is_chunk(message):
                 return self._event(item, _told(message))
             case _:
                 return read_part(item, bare_mode)
 
-    def _part(self, namespace: tuple[str, ...], message: Any, metadata: Mapping[Any, Any]) -> StreamPart:
-        told = _told(message)
-        if len(told) == PLAIN and type(told["content"]) is str and type(told["id"]) is str:
-            self.text = told["content"]
-        return StreamPart("messages", namespace, [told, self._metadata(metadata)])
+    def _part(self, namespace: Any, message: Any, metadata: Mapping[Any, Any]) -> StreamPart:
+        return StreamPart("messages", tuple(map(str, namespace)), [_told(message), self._metadata(metadata)])
 
     def _event(self, item: Mapping[str, Any], told: dict[str, Any]) -> StreamPart:
         event = {"event": item["event"], "run_id": json_safe(item["run_id"]), "data": {"chunk": told}}
@@ -57,6 +46,49 @@ class ChunkReader:
         if metadata is not self._seen or metadata != self._copy:
             self._seen, self._copy, self._safe = metadata, dict(metadata), json_safe(metadata)
         return self._safe
+
+
+def plain(item: Any) -> tuple[str, str] | None:
+    """The message id and the text of a chunk in `messages` that tells nothing else, as most do."""
+    found = _spoken(item)
+    if found is None:
+        return None
+    message = found[1]
+    try:
+        if message.type != CHUNK or message.tool_call_chunks or message.usage_metadata or message.response_metadata:
+            return None
+        if message.additional_kwargs or message.name or getattr(message, "chunk_position", None):
+            return None
+        id, text = message.id, message.content
+    except AttributeError:
+        return None
+    if type(id) is not str or type(text) is not str:
+        return None
+    return id, text if text.isascii() else json_safe(text)
+
+
+def _spoken(item: Any) -> tuple[Any, Any, Any] | None:
+    """Namespace, message and metadata in any form that `messages` has: named, bare, of a subgraph, a typed part."""
+    namespace: Any = ()
+    pair = item
+    if type(item) is dict:
+        if item.get("type") != "messages":
+            return None
+        namespace, pair = item.get("ns"), item.get("data")
+    elif type(item) is tuple and len(item) == 3:
+        namespace, mode, pair = item
+        if mode != "messages":
+            return None
+    elif type(item) is tuple and len(item) == 2:
+        if type(item[0]) is tuple:
+            namespace, pair = item
+        elif type(item[0]) is str:
+            pair = item[1] if item[0] == "messages" else None
+    if type(namespace) is not tuple or type(pair) is not tuple or len(pair) != 2:
+        return None
+    message, metadata = pair
+    # The second is for forms that LangGraph does not have, and costs as much as all of the rest.
+    return (namespace, message, metadata) if type(metadata) is dict or isinstance(metadata, Mapping) else None
 
 
 def _told(message: Any) -> dict[str, Any]:

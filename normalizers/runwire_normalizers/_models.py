@@ -28,6 +28,8 @@ class ModelCall(Call):
         self.heard: dict[Any, int] = {}
         self.slots: dict[Any, list[Any]] = {}
         self.last_slot: Any = None
+        # What a message that came whole asks for.
+        self.asked: list[dict[str, Any]] = []
         self.finish: str | None = None
         self.told_usage: dict[str, Any] = {}
 
@@ -42,6 +44,8 @@ class Models:
         self.by_path: dict[Any, list[ModelCall]] = {}
         self.sources: set[str] = set()
         self.nameless: dict[str, int] = {}
+        # By the ids of the tool calls that fragments ask for.
+        self.asking: dict[str, ModelCall] = {}
 
     def hear(
         self,
@@ -65,6 +69,8 @@ class Models:
         self._text(call, message, source, whole)
         if not whole:
             self._fragments(call, message, source)
+        elif source == "messages":
+            call.asked = tool_calls(message)
         self._facts(call, message, source, whole)
         if whole or message.get("chunk_position") == "last":
             self.end(call, "ok")
@@ -224,6 +230,8 @@ class Models:
             key = ("tool_args", index, None)
         call.last_slot = {**last, (source, index): key}
         slot = call.slots.setdefault(key, [id, fragment.get("name"), []])
+        if id:
+            self.asking[id] = call
         slot[1] = slot[1] or fragment.get("name")
         return key
 
@@ -251,7 +259,7 @@ class Models:
         self.run.calls.ended(call, "llm_end", payload)
         call.emitted = dict(call.emitted)
         if status == "ok":
-            self.run.tools.fragments_done(call)
+            self.run.tools.message_done(call)
 
     def in_state(self, namespace: Namespace, message: dict[str, Any], node: str | None, task: "Task | None") -> None:
         """An AI message that entered the state: a model call of its own only where no token source is on."""
@@ -288,6 +296,21 @@ class Models:
             self.nameless[place] += 1
             self._facts(call, message, "state", True)
             self.end(call, "ok")
+
+    def answered(self, tool_call_id: str) -> None:
+        """The answer to a tool call ends the message that asked for it, where nothing has told that it is whole."""
+        call = self.asking.pop(tool_call_id, None)
+        if call is None or call.over:
+            return
+        place = self.place_of(call)
+        if place and call.message_id == f"{place}#{self.nameless[place]}":
+            self.nameless[place] += 1
+        self.end(call, "ok")
+
+    def place_of(self, call: ModelCall) -> str | None:
+        """Where a message without an id was said."""
+        place = call.message_id.rpartition("#")[0]
+        return place if place in self.nameless else None
 
     def accumulated(self, call: ModelCall) -> list[dict[str, Any]]:
         """The tool calls of a message that was only seen in fragments."""

@@ -1,5 +1,6 @@
 """One run as facts arrive; its parts share their state through it. Modes say what a frame means, this what follows."""
 
+import re
 from collections import deque
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -18,6 +19,8 @@ from runwire_normalizers.continuation import Continuation
 from runwire_normalizers.outcome import Outcome
 
 TWINS_REMEMBERED = 32
+# What LangGraph's `add_messages` gives; a model's messages have ids of other forms.
+GIVEN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Run:
@@ -45,6 +48,7 @@ class Run:
         self.state_source: Literal["values", "tasks", "updates"] | None = None
         self.state_seen = False
         self.results_seen = False
+        self.nameless_seen = False
         self.failure: dict[str, Any] | None = None
         self.told_outcome: Outcome | None = None
         self.interrupted = False
@@ -147,6 +151,9 @@ class Run:
     ) -> None:
         """What a node returned."""
         self.results_seen = True
+        if task is None and self.tasks.by_id:
+            # Tasks tell the same message, and without an id nothing ties the two together.
+            messages = [m for m in messages if m.get("id") or kind_of(m) not in AI_TYPES]
         self.absorb_messages(namespace, messages, node, task)
         source: Literal["tasks", "updates"] = "tasks" if task else "updates"
         self._prefer(source)
@@ -166,16 +173,18 @@ class Run:
         graph = self.graph(namespace)
         if not isinstance(values.get("messages"), list | dict | None):
             raise TypeError("messages are a list")
-        messages = messages_in({key: value for key, value in values.items() if key != "__interrupt__"})
+        listed = {key: messages_in({key: value}) for key, value in values.items() if key != "__interrupt__"}
         first = not graph.told
         before, graph.told = dict(graph.values), True
-        if first:
-            graph.known.update(m["id"] for m in messages if m.get("id"))
-        else:
-            # A message without an id is known only by its place, and where nodes' results are told, by those.
-            new = [m for n, m in enumerate(messages) if m.get("id") or (n >= graph.count and not self.results_seen)]
-            self.absorb_messages(namespace, new, None, None)
-        graph.count = len(messages)
+        for key, messages in listed.items():
+            if first:
+                graph.known.update(m["id"] for m in messages if m.get("id"))
+            else:
+                # A message without an id is known only by its place, and where nodes' results are told, by those.
+                count = len(messages) if self.results_seen else graph.counts.get(key, 0)
+                new = [message for n, message in enumerate(messages) if message.get("id") or n >= count]
+                self.absorb_messages(namespace, new, None, None)
+            graph.counts[key] = len(messages)
         graph.replace(values)
         if not first:
             self._tell(namespace, before, graph.values)
@@ -201,14 +210,30 @@ class Run:
         for message in messages:
             id, kind = message.get("id"), kind_of(message)
             if id and id in graph.known and kind in AI_TYPES | TOOL_TYPES:
+                if kind in AI_TYPES:
+                    self._rewritten(namespace, message, node)
+                continue
+            if id and kind in AI_TYPES and self._was_nameless(namespace, str(id), message):
+                graph.known.add(id)
                 continue
             handed_up = bool(id) and self._known_inside(namespace, str(id))
             if id:
                 graph.known.add(id)
+            elif kind in AI_TYPES and node:
+                graph.remember_nameless(message)
+                self.nameless_seen = True
             if kind in AI_TYPES and not handed_up:
                 self._spoken(namespace, message, node, task)
             elif kind in TOOL_TYPES:
                 self.tools.answer(namespace, message, node)
+
+    def _was_nameless(self, namespace: Namespace, id: str, message: dict[str, Any]) -> bool:
+        """Whether a node of this graph, or of one inside it, returned the message before the state gave it its id."""
+        if not self.nameless_seen or id in self.models.by_id or not GIVEN_ID.fullmatch(id):
+            return False
+        size = len(namespace)
+        inside = [graph for space, graph in self.graphs.items() if space[:size] == namespace]
+        return any(graph.forget_nameless(message) for graph in inside)
 
     def _known_inside(self, namespace: Namespace, id: str) -> bool:
         """Whether a graph inside this one had the message before the run, and hands it up now."""
@@ -223,9 +248,14 @@ class Run:
         id, asked = message.get("id"), tool_calls(message)
         before = id and self.models.finished_before(id) and id not in self.models.by_id
         self.models.in_state(namespace, message, node, task)
-        if asked and not before:
+        if (asked or id) and not before:
             key = self.message_key(id) if id else self.tools.nameless_key(namespace, asked)
             self.tools.request(namespace, key, asked, node)
+
+    def _rewritten(self, namespace: Namespace, message: dict[str, Any], node: str | None) -> None:
+        """Text that was said is not taken back, but a message of this run may ask for more tools than it did."""
+        if asked := tool_calls(message):
+            self.tools.request_more(namespace, self.message_key(message["id"]), asked, node)
 
     def _tell(
         self, namespace: Namespace, before: dict[str, Any], after: dict[str, Any], node: str | None = None

@@ -1,7 +1,9 @@
 """The state of each graph, folded from whatever tells of it, and the deltas that are worth an update."""
 
+from collections import Counter
 from typing import Any
 
+from runwire_normalizers._identity import digest
 from runwire_normalizers._messages import is_message
 
 # State that has its own form in an update or is no news: the rest of the keys goes under `output`.
@@ -23,10 +25,26 @@ class GraphState:
         # What stood last under the keys that are null now.
         self.nulled: dict[str, Any] = {}
         self.known: set[str] = set()
-        self.count = 0
+        # How many messages the state had under each key when it was last told.
+        self.counts: dict[str, int] = {}
+        # What nodes returned without an id, which it gets before it stands in the state.
+        self._nameless: Counter[str] = Counter()
         self.told = False
+        # Where each message stands in the list that was merged last.
+        self._places: dict[str, int] = {}
+        self._placed: list[Any] = []
         self._before_step: dict[str, Any] = {}
         self._step: list[tuple[int, Any]] = []
+
+    def remember_nameless(self, message: dict[str, Any]) -> None:
+        self._nameless[_said(message)] += 1
+
+    def forget_nameless(self, message: dict[str, Any]) -> bool:
+        """Whether such a message was remembered; each is found once."""
+        if not self._nameless or not self._nameless[_said(message)]:
+            return False
+        self._nameless[_said(message)] -= 1
+        return True
 
     def replace(self, values: dict[str, Any]) -> None:
         self._remember(values)
@@ -63,9 +81,28 @@ class GraphState:
         """A node's update: messages by id, files by name, everything else in place of what was there."""
         messages: list[Any] = []
         self._update(update, messages)
-        # All at once, because each merging walks the whole list.
+        # All at once, because each merging copies the whole list.
         if messages:
-            self.values["messages"] = _merged(self.values.get("messages"), messages)
+            self.values["messages"] = self._merged(self.values.get("messages"), messages)
+
+    def _merged(self, before: Any, new: list[Any]) -> list[Any]:
+        """LangGraph's `add_messages`: replaced by id, removed by `RemoveMessage`, else appended."""
+        messages = list(before) if isinstance(before, list) else []
+        # Mostly those of the last time: to find them again costs as much as the history is long.
+        places = self._places if before is self._placed else _places(messages)
+        for message in new:
+            id = _id(message) if is_message(message) else None
+            if id is not None and message.get("type") == "remove":
+                messages = [] if id == "__remove_all__" else [m for m in messages if _id(m) != id]
+                places = _places(messages)
+            elif id is not None and id in places:
+                messages[places[id]] = message
+            else:
+                if id is not None:
+                    places[id] = len(messages)
+                messages.append(message)
+        self._placed, self._places = messages, places
+        return messages
 
     def _update(self, update: Any, messages: list[Any]) -> None:
         if isinstance(update, list):
@@ -92,22 +129,12 @@ class GraphState:
             self.values[key] = value
 
 
-def _merged(before: Any, new: list[Any]) -> list[Any]:
-    """LangGraph's `add_messages`: replaced by id, removed by `RemoveMessage`, else appended."""
-    messages = list(before) if isinstance(before, list) else []
-    places = {_id(message): place for place, message in enumerate(messages) if _id(message) is not None}
-    for message in new:
-        id = _id(message) if is_message(message) else None
-        if id is not None and message.get("type") == "remove":
-            messages = [] if id == "__remove_all__" else [m for m in messages if _id(m) != id]
-            places = {_id(kept): place for place, kept in enumerate(messages) if _id(kept) is not None}
-        elif id is not None and id in places:
-            messages[places[id]] = message
-        else:
-            if id is not None:
-                places[id] = len(messages)
-            messages.append(message)
-    return messages
+def _said(message: dict[str, Any]) -> str:
+    return digest([message.get("content"), message.get("tool_calls")])
+
+
+def _places(messages: list[Any]) -> dict[str, int]:
+    return {id: place for place, message in enumerate(messages) if (id := _id(message)) is not None}
 
 
 def _id(message: Any) -> str | None:

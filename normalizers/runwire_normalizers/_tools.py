@@ -32,7 +32,7 @@ class Tools:
         self.at_once = self.in_state = False
 
     def request(self, namespace: Namespace, message_key: str, calls: list[dict[str, Any]], node: str | None) -> None:
-        """A message that asks for tools has entered the state."""
+        """A message that asks for tools, or for none, has entered the state."""
         if message_key in self.requested:
             return
         self.requested[message_key] = namespace
@@ -43,6 +43,16 @@ class Tools:
                 self.unclaimed.discard(uses[-1].call_id)
                 continue
             self._open(namespace, asked, node)
+
+    def request_more(
+        self, namespace: Namespace, message_key: str, calls: list[dict[str, Any]], node: str | None
+    ) -> None:
+        """A message that has entered the state is there again, and may have been rewritten."""
+        if self.requested.get(message_key) != namespace:
+            return
+        for asked in calls:
+            if not self._known(namespace, asked["id"]):
+                self._open(namespace, asked, node)
 
     def nameless_key(self, namespace: Namespace, calls: list[dict[str, Any]]) -> str:
         """The key of a message without an id: the same request is a new one once the last was answered."""
@@ -94,9 +104,15 @@ class Tools:
         self.run.calls.open(call, "tool_start", payload)
 
     def hear(self, namespace: Namespace, message: dict[str, Any], node: str | None) -> None:
-        """A tool message of `messages`: where the state tells it too, one that nobody asked for waits for the state."""
-        asked = isinstance(message.get("tool_call_id"), str) and self._known(namespace, message["tool_call_id"])
-        if asked or not (self.in_state or self.run.results_seen):
+        """A tool message of `messages`: where nodes' results are asked for, those tell it.
+
+        Where state only happens to come, one that answers no open call waits for it.
+        """
+        if self.in_state:
+            return
+        id = message.get("tool_call_id")
+        waiting = isinstance(id, str) and any(not use.over for use in self._known(namespace, id))
+        if waiting or not self.run.state_seen:
             self.answer(namespace, message, node)
 
     def answer(self, namespace: Namespace, message: dict[str, Any], node: str | None) -> None:
@@ -139,13 +155,13 @@ class Tools:
             self.run.signal(call, result)
         self.run.calls.ended(call, "tool_end", {"tool_name": call.name, "result": result, "status": status})
 
-    # Streams of messages alone: requests known only from fragments, started at the first sign that they were taken up.
+    # Streams of messages alone: requests known only from them, started at the first sign that they were taken up.
 
-    def fragments_done(self, model: "ModelCall") -> None:
-        if self.run.state_seen or not model.slots:
+    def message_done(self, model: "ModelCall") -> None:
+        if self.in_state or self.run.state_seen:
             model.slots = {}
             return
-        asked = self.run.models.accumulated(model)
+        asked = model.asked or self.run.models.accumulated(model)
         if asked:
             self.pending.append((model, asked))
         if self.at_once:
@@ -154,6 +170,8 @@ class Tools:
     def _start_pending(self, id: str) -> None:
         if self.run.state_seen:
             self.pending = []
+        else:
+            self.run.models.answered(id)
         for model, asked in self.pending:
             if any(call["id"] == id for call in asked):
                 self.pending.remove((model, asked))
@@ -169,6 +187,9 @@ class Tools:
     def _take(self, model: "ModelCall", asked: list[dict[str, Any]]) -> None:
         calls = [{**call, "args": _parsed(call["args"])} for call in asked]
         self.request(model.namespace, canonical(model.ids[0]), calls, model.node)
+        if self.run.models.place_of(model):
+            # The state may tell the same message yet, and nothing ties the two together but this.
+            self.unclaimed.update(self._known(model.namespace, call["id"])[-1].call_id for call in calls)
 
     # `events` alone name tools without their ids.
 
@@ -197,7 +218,9 @@ class Tools:
             call.fallback = output
 
 
-def _parsed(args: str) -> Any:
+def _parsed(args: Any) -> Any:
+    if not isinstance(args, str):
+        return args
     try:
         return orjson.loads(args) if args else {}
     except orjson.JSONDecodeError:

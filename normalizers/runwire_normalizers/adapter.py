@@ -4,7 +4,7 @@ from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from typing import Any
 
 from runwire_normalizers._adapting import Emitter, Hand
-from runwire_normalizers._chunks import ChunkReader
+from runwire_normalizers._chunks import ChunkReader, plain
 from runwire_normalizers._frames import FrameReader, is_plain_text
 from runwire_normalizers._identity import trace_of
 from runwire_normalizers._models import ModelCall
@@ -111,11 +111,12 @@ class StreamAdapter:
                 run.calls.ts = self._now(ts)
                 run.calls.tick()
             return run.models.say(*said)
+        told = plain(item)
+        if told is not None and self._run is not None:
+            call = self._run.models.by_id.get(told[0])
+            if call is not None and not call.over and told[0] in call.ids:
+                return self._say(self._run, call, told[1], ts)
         part = self._chunks.read(item, self._mode)
-        if self._chunks.text is not None and self._run is not None:
-            call = self._run.models.by_id.get(part.data[0]["id"])
-            if call is not None and not call.over and part.data[0]["id"] in call.ids:
-                return self._say(self._run, call, self._chunks.text, ts)
         if self._mode is None and isinstance(item, Mapping) and part.mode in ("values", "updates"):
             self._mode = part.mode if "ns" not in item and "event" not in item else None
         return self._feed_part(part, ts)

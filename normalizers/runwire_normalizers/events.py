@@ -150,7 +150,10 @@ def _decision(
         case "edit":
             if modifier is None:
                 raise ValueError("to edit, say how: args_modifier takes the arguments and gives new ones")
-            return {"type": kind, "edited_action": {"name": action.get("name"), "args": modifier(action["args"])}}
+            return {
+                "type": kind,
+                "edited_action": {"name": action.get("name"), "args": modifier(action.get("args") or {})},
+            }
         case "respond" if response is None:
             raise ValueError("to respond, say what: response is the tool's answer")
         case "approve":

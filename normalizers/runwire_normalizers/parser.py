@@ -74,6 +74,7 @@ class StreamParser:
         `resumed_from` is the `continuation` of the parser whose stream waited: calls that it told of go on.
         """
         source, parsed, failure = iter(stream), self.begin(resumed_from), None
+        self.continuation = None
         try:
             while True:
                 try:
@@ -84,16 +85,17 @@ class StreamParser:
                     failure = error
                     break
                 yield from parsed.feed(chunk)
+            yield from self._finished(parsed, failure)
         finally:
             if close := getattr(source, "close", None):
                 close()
-        yield from self._finished(parsed, failure)
 
     async def aparse(
         self, stream: AsyncIterable[Any], *, resumed_from: Continuation | None = None
     ) -> AsyncGenerator[ParserEvent, None]:
         """As `parse`, of `graph.astream(…)` or `graph.astream_events(…)`."""
         source, parsed, failure = aiter(stream), self.begin(resumed_from), None
+        self.continuation = None
         try:
             while True:
                 try:
@@ -105,11 +107,11 @@ class StreamParser:
                     break
                 for event in parsed.feed(chunk):
                     yield event
+            for event in self._finished(parsed, failure):
+                yield event
         finally:
             if close := getattr(source, "aclose", None):
                 await close()
-        for event in self._finished(parsed, failure):
-            yield event
 
     def _finished(self, parsed: "ParsedStream", failure: Exception | None) -> list[ParserEvent]:
         found = parsed.finish(failure)

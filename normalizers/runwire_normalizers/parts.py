@@ -86,7 +86,8 @@ def _mapping(item: Mapping[str, Any], bare_mode: str | None) -> StreamPart:
     if isinstance(event, str) and "data" in item:
         if event.startswith("on_") and "run_id" in item:
             return StreamPart("events", (), json_safe(item))
-        if set(item) <= {"event", "data", "id", "retry"}:
+        # What a node writes to a stream of its own data may well look like a frame, and no graph yields one.
+        if bare_mode != "custom" and set(item) <= {"event", "data", "id", "retry"}:
             return _frame(event, item["data"], item.get("id"))
     if isinstance(item.get("type"), str) and "ns" in item and "data" in item:
         data = item["data"]

@@ -1,9 +1,9 @@
 """What resumes a run that waits for a person: LangGraph's `Command` in this process, plain JSON for a served run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-Decisions = Sequence[Mapping[str, Any]]
+Decisions = Iterable[Mapping[str, Any]]
 INSTALL = "langgraph is not installed: run `pip install 'runwire[server]'`, or pass served=True for a served run"
 
 
@@ -38,8 +38,9 @@ def _answer(decisions: Decisions | Mapping[str, Decisions]) -> dict[str, Any]:
     return {id: {"decisions": _checked(one)} for id, one in decisions.items()}
 
 
-def _checked(decisions: Sequence[Any]) -> list[dict[str, Any]]:
-    for one in decisions:
+def _checked(decisions: Iterable[Any]) -> list[dict[str, Any]]:
+    given = list(decisions)
+    for one in given:
         if not isinstance(one, Mapping) or not isinstance(one.get("type"), str):
             raise ValueError(f"a decision is an object with a type, such as {{'type': 'approve'}}, not {one!r}")
-    return [dict(one) for one in decisions]
+    return [dict(one) for one in given]
