@@ -1,6 +1,7 @@
 """The real browser behind its gate: what it may reach, whatever way a page tries, and how long contexts live."""
 
 import asyncio
+import contextlib
 import ipaddress
 import socket
 from contextlib import asynccontextmanager
@@ -106,6 +107,31 @@ async def test_a_name_is_refused_if_any_of_its_addresses_is_private(monkeypatch)
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolve)
     with pytest.raises(Refused, match=r"10\.0\.0\.7"):
         await Policy.of([]).addresses(Place("both.example", 80))
+
+
+async def test_a_gate_that_closes_ends_what_still_passes_through_it(site):
+    """Neither a site that goes on for ever nor a browser that reads no more holds it up."""
+    flood = await asyncio.start_server(_flood, "127.0.0.1", 0)
+    origin = f"http://127.0.0.1:{flood.sockets[0].getsockname()[1]}"
+    gate = Gate(lambda: Policy.of([origin]))
+    url = await gate.open()
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+    writer.write(f"GET {origin}/ HTTP/1.1\r\n\r\n".encode())
+    assert await asyncio.wait_for(reader.readexactly(1024), WAIT)
+    before = asyncio.all_tasks()
+    await asyncio.wait_for(gate.close(), WAIT)
+    assert not gate._passing
+    assert asyncio.all_tasks() < before
+    writer.close()
+    flood.close()
+
+
+async def _flood(reader, writer):
+    with contextlib.suppress(ConnectionError):
+        while True:
+            writer.write(b"x" * 65536)
+            await writer.drain()
+    writer.close()
 
 
 async def test_the_gate_connects_to_the_address_that_it_checked(monkeypatch, private):

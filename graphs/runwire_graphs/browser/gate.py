@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from runwire_graphs.browser.policy import Place, Policy
 from runwire_graphs.errors import Refused
@@ -19,6 +20,7 @@ log = logging.getLogger("runwire.browser")
 HEAD_LIMIT = 64 * 1024
 HEAD_SECONDS = 30.0
 CONNECT_SECONDS = 10.0
+CLOSE_SECONDS = 0.5
 BLOCK = 64 * 1024
 HOP = (b"proxy-connection:", b"proxy-authorization:", b"connection:", b"keep-alive:")
 
@@ -50,6 +52,7 @@ class Gate:
     def __init__(self, policy: Callable[[], Policy]) -> None:
         self._policy = policy
         self._server: asyncio.Server | None = None
+        self._passing: set[asyncio.Task[Any]] = set()
         self.refusals: deque[tuple[Place, str]] = deque(maxlen=64)
 
     async def open(self) -> str:
@@ -57,8 +60,14 @@ class Gate:
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def close(self) -> None:
+        """No more connections, and none of those that are open."""
         if self._server:
             self._server.close()
+        while self._passing:
+            for task in self._passing:
+                task.cancel()
+            # One that still writes to a peer that reads no more is cancelled a second time.
+            await asyncio.wait(self._passing, timeout=CLOSE_SECONDS)
 
     def refused(self, url: str) -> str | None:
         """Why the last refused connection to this address was refused."""
@@ -66,6 +75,9 @@ class Gate:
         return next((reason for one, reason in reversed(self.refusals) if one == place), None)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._passing.add(task)
         try:
             await self._pass(reader, writer)
         except Refused as refusal:
@@ -75,7 +87,10 @@ class Gate:
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # the browser left, or it is no browser
         finally:
-            writer.close()
+            try:
+                await _closed(writer)
+            finally:
+                self._passing.discard(task)
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         ask = read_head(await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HEAD_SECONDS))
@@ -93,7 +108,7 @@ class Gate:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             await asyncio.gather(_copy(reader, site_writer), _copy(site_reader, writer))
         finally:
-            site_writer.close()
+            await _closed(site_writer)
 
 
 async def _connect(addresses: list[str], port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -114,6 +129,17 @@ async def _copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> Non
             await sink.drain()
         if sink.can_write_eof():
             sink.write_eof()
+
+
+async def _closed(writer: asyncio.StreamWriter) -> None:
+    """What was written still goes out, unless somebody does not want to wait for it."""
+    writer.close()
+    try:
+        with suppress(OSError):
+            await writer.wait_closed()
+    except asyncio.CancelledError:
+        writer.transport.abort()
+        raise
 
 
 async def _answer(writer: asyncio.StreamWriter, status: str, reason: str) -> None:
