@@ -4,13 +4,16 @@ PYTHON ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 BENCH := .venv-bench
+# A module's tests stay together: many share one server.
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+WORKERS ?= 2
 CANDIDATES := $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve browser desktop test check bench chaos goldens record schema clean
+.PHONY: help setup serve browser desktop test test-bundle check bench chaos goldens record schema clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make the environment in .venv
 
@@ -23,8 +26,11 @@ browser: $(STAMP) ## see to it that there is a Chromium
 desktop: $(STAMP) ## get what the virtual desktop of computer_use needs (by apt, as root)
 	@$(BIN)/python -m runwire_graphs.computer.getting
 
-test: $(STAMP) browser ## run the tests (ARGS="-k word" narrows them)
-	@$(BIN)/python -m pytest $(ARGS)
+test: $(STAMP) ## run the tests but those of the bundle (ARGS="-k word" narrows them)
+	@$(PYTEST) -m "not bundle" $(ARGS)
+
+test-bundle: $(STAMP) browser ## run the tests that serve the bundle or drive a browser or a desktop
+	@$(PYTEST) -m bundle $(ARGS)
 
 check: $(STAMP) ## lint, formatting and strict types
 	@$(BIN)/ruff check .

@@ -11,6 +11,8 @@ from runwire_graphs.guard import refusal
 from runwire_graphs.settings import STUDIO, Settings
 from tests.bundle import bundle, run_by_http
 
+pytestmark = pytest.mark.bundle
+
 ADA, BOB = "ada-0123456789abcdef", "bob-0123456789abcdef"
 KEYS = f"ada:{ADA}, bob:{BOB}"
 EVIL = "https://evil.example"

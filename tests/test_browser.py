@@ -19,6 +19,8 @@ from runwire_graphs.hands import HANDS
 from runwire_graphs.settings import Settings
 from tests.sites import phrase, serve_site
 
+pytestmark = pytest.mark.bundle
+
 WAIT = 10
 
 

@@ -16,6 +16,8 @@ from tests.bundle import bundle, children, run_by_http
 from tests.contract004 import OUTPUTS
 from tests.sites import phrase, serve_site
 
+pytestmark = pytest.mark.bundle
+
 SEED_CURLS = ("assist_with_playwright", "planner_style_agent", "assist_with_planner")
 PLANNERS = ("planner_style_agent", "assist_with_planner")
 

@@ -16,6 +16,8 @@ from tests.contract004 import COMPUTER, COMPUTER_PROGRESS
 from tests.proxy import Cut, Proxy, after_mark
 from tests.sites import phrase, serve_site
 
+pytestmark = pytest.mark.bundle
+
 
 @pytest.fixture(scope="module")
 def site():

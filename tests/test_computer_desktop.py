@@ -15,7 +15,10 @@ from tests.computer import board, customs, presses, watched
 from tests.sites import phrase, serve_site
 from tests.test_lifecycle import SECONDS, left_after_a_while, watch
 
-pytestmark = pytest.mark.skipif(bool(missing_parts()), reason="`make desktop` gets the parts of the desktop")
+pytestmark = [
+    pytest.mark.bundle,
+    pytest.mark.skipif(bool(missing_parts()), reason="`make desktop` gets the parts of the desktop"),
+]
 PROGRAMS = (b"Xvfb", b"openbox", b"xterm", b"keeper.py")
 
 

@@ -14,6 +14,8 @@ from tests.computer import Hand, board, click, one_after_the_other, outputs, wri
 from tests.openai_server import KEY, Said, serve_openai
 from tests.sites import phrase, serve_site
 
+pytestmark = pytest.mark.bundle
+
 CHECK = {"id": "cu_sc_1", "code": "malicious_instructions", "message": "The page tells the model what to do."}
 WAIT = 20
 

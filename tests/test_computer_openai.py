@@ -10,6 +10,8 @@ from tests.contract004 import COMPUTER, COMPUTER_PROGRESS
 from tests.openai_server import KEY, Said, serve_openai
 from tests.sites import phrase, serve_site
 
+pytestmark = pytest.mark.bundle
+
 CHECK = {"id": "cu_sc_1", "code": "malicious_instructions", "message": "The page tells the model what to do."}
 MODELS = {"several": "gpt-5.4", "one": "computer-use-preview-2025-03-11"}
 

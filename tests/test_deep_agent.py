@@ -21,6 +21,8 @@ from tests.sites import phrase, serve_site
 from tests.threads import kept, kept_messages
 from tests.trees import tree
 
+pytestmark = pytest.mark.bundle
+
 APPROVE = {"decisions": [{"type": "approve"}]}
 STATE = {
     "type": "object",

@@ -12,6 +12,8 @@ import runwire
 from tests.bundle import bundle, children
 from tests.sites import phrase, serve_site
 
+pytestmark = pytest.mark.bundle
+
 SECONDS = 20.0
 
 

@@ -7,7 +7,7 @@ import subprocess
 from tests.rooms import ROOT
 
 OUTER_MAKE = ("MAKE", "MFLAGS", "ARGS", "VENV", "PYTHON")
-TARGETS = "help setup serve browser desktop test check bench chaos goldens record schema clean".split()
+TARGETS = "help setup serve browser desktop test test-bundle check bench chaos goldens record schema clean".split()
 
 
 def make(*args):
@@ -26,7 +26,7 @@ def stub(tmp_path, *answers):
 
 
 def test_make_alone_lists_every_target():
-    listed = re.findall(r"^  make (\w+) ", make().stdout, re.MULTILINE)
+    listed = re.findall(r"^  make ([\w-]+) ", make().stdout, re.MULTILINE)
     assert listed == TARGETS
 
 
@@ -49,12 +49,16 @@ def test_an_environment_is_set_up_once_and_again_when_the_versions_change(tmp_pa
     venv = f"VENV={tmp_path}"
     steps = [line.split() for line in make("-n", venv, "test").stdout.splitlines()]
     python = f"{tmp_path}/bin/python"
-    assert steps == [[python, "-m", "runwire_graphs.browser.getting"], [python, "-m", "pytest"]]
+    assert steps == [[python, "-m", "pytest", *"-n 2 --dist loadfile -m".split(), '"not', 'bundle"']]
+    steps = [line.split() for line in make("-n", venv, "test-bundle").stdout.splitlines()]
+    assert steps[0] == [python, "-m", "runwire_graphs.browser.getting"]
+    assert steps[1][-2:] == ["-m", "bundle"]
     for changed in ("pyproject.toml", "constraints.txt"):
         assert "pip install" in make("-n", "-W", changed, venv, "test").stdout
 
 
-def test_ci_runs_the_checks_and_then_the_readmes_test_command():
+def test_ci_runs_the_checks_and_then_the_readmes_test_commands():
     commands = re.findall(r"^make .*$", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
-    assert commands == ["make check", "make test"]
-    assert "make test" in (ROOT / "README.md").read_text("utf-8")
+    assert commands == ["make check", "make test", "make test-bundle"]
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert all(command in readme for command in commands[1:])

@@ -13,6 +13,8 @@ from tests.contract004 import OUTPUTS
 from tests.openai_server import KEY, Said, keyless, serve_openai
 from tests.sites import phrase, serve_site
 
+pytestmark = pytest.mark.bundle
+
 ASSISTANTS = tuple(OUTPUTS)
 PLANNERS = ("planner_style_agent", "assist_with_planner")
 

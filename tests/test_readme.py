@@ -39,8 +39,8 @@ def test_the_readme_has_blocks_to_run():
 
 
 def test_every_make_target_and_link_of_the_readme_exists():
-    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
-    named = re.findall(r"\bmake ([a-z]+)\b", "\n".join(code for info, code in BLOCKS if info.startswith("bash")))
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    named = re.findall(r"\bmake ([a-z-]+)\b", "\n".join(code for info, code in BLOCKS if info.startswith("bash")))
     links = re.findall(r"\]\(([^)#:]+)\)", README)
     assert set(named) <= set(targets)
     assert [link for link in links if not (ROOT / link).exists()] == []

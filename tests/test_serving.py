@@ -21,6 +21,8 @@ from runwire_graphs.serving import check_bind, free_port, help_text, read_env_fi
 from runwire_graphs.settings import Settings
 from tests.rooms import ROOT
 
+pytestmark = pytest.mark.bundle
+
 CONFIG = json.loads((ROOT / "langgraph.json").read_text("utf-8"))
 SECONDS = 90
 
