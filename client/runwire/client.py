@@ -12,14 +12,15 @@ import httpx
 from runwire._config import Retry, Server, WireLimits, public_url, server
 from runwire._effects import Effect, Reply, Send, TransportFailed
 from runwire._handle import Handle
-from runwire._requests import ASSISTANT, OnDisconnect, checked_answer, start_body
+from runwire._replaying import replayed
+from runwire._requests import OnDisconnect, checked_answer, start_body
 from runwire._tasks import AsyncRun
 from runwire._threads import Run
 from runwire._transport import KEPT_ALIVE, AsyncTransport, Transport, goes_by_proxy
-from runwire._watch import Watch, read_histories
+from runwire._watch import Watch
 from runwire._wire import Answer, request_options, was_sent
-from runwire.errors import ConfigError, NotFound
-from runwire_normalizers import Continuation, GraphOutput, Outcome, ReplayedRun, StreamAdapter, replay
+from runwire.errors import ConfigError
+from runwire_normalizers import Continuation, GraphOutput, ReplayedRun, StreamAdapter
 from runwire_normalizers.sampler import Profile
 
 if TYPE_CHECKING:
@@ -133,39 +134,6 @@ class _Door:
         return {**given, **options, "resume": checked_answer(run.interrupts, answer), "before": before}
 
 
-def _replayed(thread_id: str, run_id: str | None, ask: Any) -> Generator[Effect, Any, list[ReplayedRun]]:
-    """The runs of a thread from what the server keeps, each ended as the server says."""
-    histories = yield from read_histories(thread_id, ask)
-    state = (yield from ask(Send("GET", f"/threads/{thread_id}/state?subgraphs=true"), missing=True)).json()
-    listed = (yield from ask(Send("GET", f"/threads/{thread_id}/runs?limit=1000"), missing=True)).json()
-    statuses = {run["run_id"]: run["status"] for run in listed or () if isinstance(run, dict) and "run_id" in run}
-    outcomes = {id: _OUTCOMES[status] for id, status in statuses.items() if status in _OUTCOMES}
-    found = replay(histories, state, outcomes=outcomes, label=_names(histories))
-    if not found and not histories:
-        raise NotFound("the server keeps nothing of this thread", 404, thread_id=thread_id)
-    traces = {run.trace_id for run in found if run.run_id == run_id}
-    if run_id is not None and not traces:
-        raise NotFound("the server keeps nothing of this run", 404, thread_id=thread_id, run_id=run_id)
-    return [run for run in found if run_id is None or run.trace_id in traces]
-
-
-def _names(histories: dict[str, list[Any]]) -> dict[str, str]:
-    """The names by which the thread's runs were told live."""
-    told = [one.get("metadata") or {} for one in histories.get("", ()) if isinstance(one, dict)]
-    found = {str(meta.get("run_id")): meta.get(ASSISTANT) or meta.get("graph_id") for meta in told}
-    return {run_id: name for run_id, name in found.items() if isinstance(name, str)}
-
-
-# A success may wait for a person: that, history shows.
-_OUTCOMES: dict[str, Outcome | None] = {
-    "error": Outcome("error"),
-    "timeout": Outcome("timeout"),
-    "interrupted": Outcome("cancelled"),
-    "running": None,
-    "pending": None,
-}
-
-
 class Client(_Door):
     """A server, from sync code. Without a URL it is `RUNWIRE_URL`, LangGraph's own variable, or the local server."""
 
@@ -252,7 +220,7 @@ class Client(_Door):
     def replay(self, thread_id: str, run_id: str | None = None) -> list[ReplayedRun]:
         """The runs of a thread from its checkpoints, or those of one run's trace."""
         ask = self._watch(thread_id, run_id, None, StreamAdapter())._send
-        return cast(list[ReplayedRun], self._drive(_replayed(thread_id, run_id, ask)))
+        return cast(list[ReplayedRun], self._drive(replayed(thread_id, run_id, ask)))
 
     def _respond(self, run: Run, answer: Any, options: dict[str, Any]) -> Run:
         return self.stream(**self._prepared(run, answer, options))
@@ -369,7 +337,7 @@ class AsyncClient(_Door):
     async def replay(self, thread_id: str, run_id: str | None = None) -> list[ReplayedRun]:
         """The runs of a thread from its checkpoints, or those of one run's trace."""
         ask = self._watch(thread_id, run_id, None, StreamAdapter())._send
-        return cast(list[ReplayedRun], await self._drive(_replayed(thread_id, run_id, ask)))
+        return cast(list[ReplayedRun], await self._drive(replayed(thread_id, run_id, ask)))
 
     def _respond(self, run: AsyncRun, answer: Any, options: dict[str, Any]) -> AsyncRun:
         return self.stream(**self._prepared(run, answer, options))

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import TimeoutError as WaitedTooLong
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -77,3 +77,31 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
 
 HANDS = Hands()
 atexit.register(HANDS.close)
+
+
+class Closable(Protocol):
+    """What can be ended."""
+
+    async def close(self) -> None: ...
+
+
+K = TypeVar("K", bound=Closable)
+
+
+class Sole(Generic[K]):
+    """The only one of its kind in the process: made at first need, on the hands' loop, and closed with the hands."""
+
+    def __init__(self, make: Callable[[], K]) -> None:
+        self._make = make
+        self._made: K | None = None
+
+    def __call__(self) -> K:
+        if self._made is None:
+            self._made = self._make()
+            HANDS.at_close(self._close)
+        return self._made
+
+    async def _close(self) -> None:
+        made, self._made = self._made, None
+        if made is not None:
+            await made.close()

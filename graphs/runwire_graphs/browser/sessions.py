@@ -18,7 +18,7 @@ from runwire_graphs.browser.gate import Gate
 from runwire_graphs.browser.policy import Policy
 from runwire_graphs.demo import site
 from runwire_graphs.errors import BrowserError, NoBrowser
-from runwire_graphs.hands import HANDS
+from runwire_graphs.hands import Sole
 from runwire_graphs.settings import Settings
 
 log = logging.getLogger("runwire.browser")
@@ -198,20 +198,5 @@ class Sessions:
                 await self.end(session.key)
 
 
-_SESSIONS: Sessions | None = None
-
-
-def sessions() -> Sessions:
-    """The process's sessions; called on the hands' loop."""
-    global _SESSIONS
-    if _SESSIONS is None:
-        _SESSIONS = Sessions()
-        HANDS.at_close(_close)
-    return _SESSIONS
-
-
-async def _close() -> None:
-    global _SESSIONS
-    closing, _SESSIONS = _SESSIONS, None
-    if closing:
-        await closing.close()
+# Called on the hands' loop.
+sessions = Sole(Sessions)

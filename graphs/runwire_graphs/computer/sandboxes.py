@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from runwire_graphs.computer.backends import BACKENDS, Computer
 from runwire_graphs.errors import ComputerError
-from runwire_graphs.hands import HANDS
+from runwire_graphs.hands import Sole
 from runwire_graphs.settings import Settings
 
 log = logging.getLogger("runwire.computer")
@@ -119,20 +119,5 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-_SANDBOXES: Sandboxes | None = None
-
-
-def sandboxes() -> Sandboxes:
-    """The process's sandboxes; called on the hands' loop."""
-    global _SANDBOXES
-    if _SANDBOXES is None:
-        _SANDBOXES = Sandboxes()
-        HANDS.at_close(_close)
-    return _SANDBOXES
-
-
-async def _close() -> None:
-    global _SANDBOXES
-    closing, _SANDBOXES = _SANDBOXES, None
-    if closing:
-        await closing.close()
+# Called on the hands' loop.
+sandboxes = Sole(Sandboxes)

@@ -10,7 +10,7 @@ from mcp.types import CallToolResult, Tool
 
 from runwire_graphs.errors import ExpertError
 from runwire_graphs.experts.config import Expert
-from runwire_graphs.hands import HANDS
+from runwire_graphs.hands import Sole
 
 log = logging.getLogger("runwire.experts")
 
@@ -105,20 +105,5 @@ def _first(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-_SESSIONS: Sessions | None = None
-
-
-def sessions() -> Sessions:
-    """The process's sessions; called on the hands' loop."""
-    global _SESSIONS
-    if _SESSIONS is None:
-        _SESSIONS = Sessions()
-        HANDS.at_close(_close)
-    return _SESSIONS
-
-
-async def _close() -> None:
-    global _SESSIONS
-    closing, _SESSIONS = _SESSIONS, None
-    if closing:
-        await closing.close()
+# Called on the hands' loop.
+sessions = Sole(Sessions)
