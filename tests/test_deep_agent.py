@@ -222,7 +222,8 @@ def test_nothing_private_is_told_or_kept(whole, client, served, api):
 def test_before_a_file_is_written_a_person_is_asked(first):
     run, envelopes = first
     assert run.status == "interrupted"
-    assert envelopes[-1].payload["interrupts"] == run.interrupts
+    assert [one["id"] for one in envelopes[-1].payload["interrupts"]] == [one["id"] for one in run.interrupts]
+    assert [one["owner"]["name"] for one in run.interrupts] == ["deep_agent"]
     value = run.interrupts[0]["value"]
     assert value["action_requests"][0]["description"] == "Write /found.md?"
     assert value["review_configs"][0]["allowed_decisions"] == ["approve", "edit", "reject"]
@@ -338,7 +339,7 @@ def test_subagents_that_finish_in_another_order_give_the_same_tree(first, api, s
     assert [frame.raw for frame in shuffled] != [frame.raw for frame in frames]
     adapter = StreamAdapter(label="deep_agent", input=envelopes[0].payload["input"])
     told = [envelope for frame in shuffled for envelope in adapter.feed(frame)]
-    told += adapter.finish(runwire.Outcome("interrupted", interrupts=tuple(run.interrupts)))
+    told += adapter.finish(runwire.Outcome("interrupted", interrupts=tuple(run.view.root.interrupts)))
     assert conformance.check(told) == []
     assert tree(told) == tree(envelopes)
     ends = [[e.call_id for e in one if e.type == "tool_end"] for one in (told, envelopes)]

@@ -116,7 +116,10 @@ def test_a_run_that_waits_is_answered_and_goes_on_in_its_trace(client, way):
     assert run.status == "interrupted"
     with pytest.raises(RunInterrupted) as raised:
         _ = run.result
-    assert [one["value"] for one in raised.value.interrupts] == [{"question": "which colour?"}]
+    (asked,) = raised.value.interrupts
+    assert asked["value"] == {"question": "which colour?"}
+    assert (asked["owner"]["name"], asked["owner"]["agent"]) == ("ask_person", "asker")
+    assert asked["id"]
     if way == "respond":
         answered = run.respond("blue", profile="debug")
     else:

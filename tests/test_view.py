@@ -265,3 +265,19 @@ def test_a_line_takes_no_more_columns_than_asked_for_with_wide_characters_too():
     run.fold(call.token("字" * 60 + "\u061c\U000e0041"))
     (line,) = run.render(40).splitlines()
     assert line == "… model: " + "字" * 15 + "…"
+
+
+def test_what_a_run_waits_for_names_the_innermost_call_that_asked():
+    run = view("deep_ask/every.sse")
+    (asked,) = run.interrupts
+    assert asked["value"] == {"question": "which colour?"}
+    owner = run.call(asked["owner"]["call_id"])
+    assert owner is not None
+    assert (owner.kind, owner.name, owner.agent) == ("tool", "ask_person", "asker")
+    assert {"name": owner.name, "agent": owner.agent}.items() <= asked["owner"].items()
+
+
+def test_each_of_several_questions_has_its_own_owner():
+    run = view("inter/every.sse")
+    owners = [one["owner"]["call_id"] for one in run.interrupts]
+    assert all(run.call(owner) for owner in owners)

@@ -75,7 +75,7 @@ class Handle:
 
     @property
     def interrupts(self) -> list[Any]:
-        """What the run waits for, each with its id."""
+        """What the run waits for, each with its id and the call that owns it."""
         return self.view.interrupts
 
     @property

@@ -105,8 +105,14 @@ class RunView:
 
     @property
     def interrupts(self) -> list[Any]:
-        """What the run waits for."""
-        return list(self.root.interrupts or ()) if self.root else []
+        """What the run waits for, each with its owner: the innermost call that asked, its name and its agent."""
+        waiting = (self.root.interrupts or ()) if self.root else ()
+        return [{**one, "owner": self._owner(one.get("id"))} if isinstance(one, dict) else one for one in waiting]
+
+    def _owner(self, id: Any) -> dict[str, Any] | None:
+        """Parents come before their children, so the last that waits for it is the innermost."""
+        asking = [call for call in self.calls() if any(_has_id(one, id) for one in call.interrupts or ())]
+        return {name: getattr(asking[-1], name) for name in ("call_id", "name", "agent")} if asking else None
 
     @property
     def usage(self) -> dict[str, Any]:
@@ -209,3 +215,7 @@ def _told(facts: Any) -> Any:
     if isinstance(facts, dict):
         return {**facts, "root": _told(facts["root"]), "strays": [_told(call) for call in facts["strays"]]}
     return facts
+
+
+def _has_id(interrupt: Any, id: Any) -> bool:
+    return isinstance(interrupt, dict) and interrupt.get("id") == id
