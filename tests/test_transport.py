@@ -29,7 +29,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runwire import AsyncClient, Client, _threads
-from runwire._bodies import Body
+from runwire._bodies import AsyncBody, Body
 from runwire._chunked import ChunkedBody, NotChunked
 from runwire._lines import Head, Line
 from runwire._threads import Run
@@ -391,3 +391,59 @@ def test_a_run_is_told_whole_however_often_reader_and_thread_take_turns(monkeypa
                 told = [one.payload["text"] for one in run if one.type == "llm_token" and run.view.render()]
             assert "".join(told) == "".join(words)
     assert len(turns) > 20
+
+
+BODY = b"event: a\r\ndata: 1\r\n\r\n" * 3
+FORMS = {
+    "chunked": ANSWER + coded([BODY]),
+    "chunked, in capitals": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n" + coded([BODY]),
+    "chunked, and closed": b"HTTP/1.1 200 OK\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n"
+    + coded([BODY]),
+    "after early hints": b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n" + ANSWER + coded([BODY]),
+    "by its length": b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(BODY) + BODY,
+    "to the end": b"HTTP/1.1 200 OK\r\n\r\n" + BODY,
+    "of HTTP/1.0": b"HTTP/1.0 200 OK\r\n\r\n" + BODY,
+}
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+@pytest.mark.parametrize("step", [1, 7, 10_000])
+@pytest.mark.parametrize("form", FORMS)
+def test_an_answer_of_any_form_gives_its_body_whole(form, step, kind):
+    with _answering(FORMS[form], step) as url:
+        assert _body(kind, url) == BODY
+
+
+@contextmanager
+def _answering(data: bytes, step: int) -> Iterator[str]:
+    """Gives one answer, so many bytes at a time, and hangs up."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            asked, _ = server.accept()
+            with asked:
+                asked.recv(65536)
+                for start in range(0, len(data), step):
+                    asked.sendall(data[start : start + step])
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+        thread.join(SECONDS)
+
+
+def _body(kind: str, url: str) -> bytes:
+    async def read() -> bytes:
+        async with httpx.AsyncClient(transport=AsyncTransport(url)) as http, http.stream("GET", url) as response:
+            body, told = AsyncBody(response, SECONDS), b""
+            while piece := await body.read():
+                told += piece
+            return told
+
+    if kind == "async":
+        return asyncio.run(read())
+    with httpx.Client(transport=Transport(url)) as http, http.stream("GET", url) as response:
+        body, told = Body(response, SECONDS), b""
+        while isinstance(piece := body.read(), bytes):
+            told += piece
+        return told
