@@ -286,6 +286,19 @@ def test_a_run_that_was_rolled_back_is_gone_and_cancelled(wire, engine):
     assert (told.status, told.text) == ("cancelled", TEXT)
 
 
+def test_a_run_that_its_server_lost_is_an_error_and_no_cancel():
+    """As when a server is killed that had not saved its threads: nobody stopped this run."""
+    with ScriptedServer() as server, runwire.Client(server.url, retry=QUICK) as client:
+        server.add(text_run(*WORDS, connections=[Cut(after=4)]))
+        with client.stream("chat", "hi", profile="debug") as run:
+            for envelope in run:
+                if envelope.type == "llm_token":
+                    server._threads.clear()
+        assert run.status == "error"
+        with pytest.raises(runwire.RunFailed, match="no longer knows the run nor its thread"):
+            _ = run.result
+
+
 @ROWS
 def test_a_cancelled_run_raises_where_a_result_was_asked_for(wire, engine):
     with ScriptedServer(engine) as server:

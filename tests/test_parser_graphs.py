@@ -278,7 +278,7 @@ DECIDED: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
     "reject": ({"response": "no"}, [("with reason: no", "error")] * 2),
     "edit": (
         {"args_modifier": lambda args: {"path": "/tmp" + args["path"]}},
-        [("/tmp/a", "success"), ("/tmp/b", "success")],
+        [("/notes/a", "success"), ("/notes/b", "success")],
     ),
     "respond": ({"response": "let it be"}, [("let it be", "success")] * 2),
 }

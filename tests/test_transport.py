@@ -2,13 +2,8 @@
 
 import asyncio
 import datetime
-import os
-import signal
 import socket
 import ssl
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 from collections.abc import Iterator
@@ -28,15 +23,13 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runwire import AsyncClient, Client, _threads
+from runwire import AsyncClient, Client
 from runwire._bodies import AsyncBody, Body
 from runwire._chunked import ChunkedBody, NotChunked
 from runwire._lines import Head, Line
-from runwire._threads import Run
 from runwire._transport import AsyncTransport, Transport, goes_by_proxy
-from runwire.testing import Connection, ScriptedServer, text_run
+from runwire.testing import ScriptedServer, text_run
 from runwire.testing._http import Handler
-from tests.rooms import ROOT
 
 SECONDS = 30.0
 ANSWER = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ncontent-type: text/event-stream\r\n\r\n"
@@ -289,9 +282,6 @@ def _get(kind: str, url: str) -> None:
     return None
 
 
-# The sync reader and its thread take turns.
-
-
 def test_silence_is_found_however_short_the_reader_waits_at_a_time():
     ours, theirs = socket.socketpair()
     with ours, theirs:
@@ -313,84 +303,6 @@ def test_silence_is_found_however_short_the_reader_waits_at_a_time():
 def _response(line: Line) -> httpx.Response:
     headers = {"transfer-encoding": "chunked"}
     return httpx.Response(200, headers=headers, stream=httpx.ByteStream(b""), extensions={"network_stream": line})
-
-
-PROGRAM = """
-    import sys
-    import runwire
-
-    with runwire.Client(sys.argv[1]) as client, client.stream("chat", "hi", profile="debug") as run:
-        text, stopped = "", False
-        while run.status == "running":
-            try:
-                for envelope in run:
-                    if envelope.type == "llm_token":
-                        text += envelope.payload["text"]
-                        print("token", flush=True)
-            except KeyboardInterrupt:
-                stopped = True
-        print(stopped, run.status, text, flush=True)
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="needs signals")
-def test_a_reader_that_goes_on_after_ctrl_c_misses_nothing():
-    words = [f"{n} " for n in range(40)]
-    with ScriptedServer() as server:
-        server.add(text_run(*words, connections=[Connection(pace=0.02)]))
-        command = [sys.executable, "-c", textwrap.dedent(PROGRAM), server.url]
-        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "token\n"
-            process.send_signal(signal.SIGINT)
-            rest, _ = process.communicate(timeout=SECONDS)
-    assert rest.splitlines()[-1] == f"True success {''.join(words)}"
-
-
-def test_what_comes_while_the_reader_is_away_is_read_by_the_thread():
-    with ScriptedServer() as server, Client(server.url) as client:
-        server.add(text_run(*[f"{n} " for n in range(200)]))
-        with client.stream("chat", "hi", profile="debug") as run:
-            reading = iter(run)
-            next(reading)
-            deadline = time.monotonic() + SECONDS
-            # Nobody takes an envelope, and still the run comes to its end here.
-            while run._thread is not None and run._thread.is_alive() and time.monotonic() < deadline:
-                run._thread.join(0.05)
-            assert run._over
-            told = [one.payload["text"] for one in reading if one.type == "llm_token"]
-    assert "".join(told) == "".join(f"{n} " for n in range(200))
-
-
-@contextmanager
-def _hasty_threads() -> Iterator[None]:
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(0.000001)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(usual)
-
-
-def test_a_run_is_told_whole_however_often_reader_and_thread_take_turns(monkeypatch):
-    turns = []
-    take_wheel = Run._take_wheel
-
-    def counted(self: Run, me: int) -> bool:
-        turns.append(self._waiting)
-        return take_wheel(self, me)
-
-    monkeypatch.setattr(Run, "_take_wheel", counted)
-    # The thread reads at every moment in which the reader does not.
-    monkeypatch.setattr(_threads, "AWAY_SECONDS", 0.00001)
-    words = [f"{n} " for n in range(150)]
-    with _hasty_threads(), ScriptedServer() as server, Client(server.url) as client:
-        for pace in (0.0, 0.0005):
-            server.add(text_run(*words, connections=[Connection(pace=pace), Connection()]))
-            with client.stream("chat", "hi", profile="debug") as run:
-                told = [one.payload["text"] for one in run if one.type == "llm_token" and run.view.render()]
-            assert "".join(told) == "".join(words)
-    assert len(turns) > 20
 
 
 BODY = b"event: a\r\ndata: 1\r\n\r\n" * 3

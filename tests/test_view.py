@@ -277,7 +277,10 @@ def test_what_a_run_waits_for_names_the_innermost_call_that_asked():
     assert {"name": owner.name, "agent": owner.agent}.items() <= asked["owner"].items()
 
 
-def test_each_of_several_questions_has_its_own_owner():
-    run = view("inter/every.sse")
-    owners = [one["owner"]["call_id"] for one in run.interrupts]
-    assert all(run.call(owner) for owner in owners)
+def test_each_of_several_questions_has_its_owner():
+    run = view("asks/every.sse")
+    assert run.root is not None
+    assert [one["value"] for one in run.interrupts] == [{"ask": "one?"}, {"ask": "two?"}]
+    assert [one["owner"]["call_id"] for one in run.interrupts] == [run.root.call_id] * 2
+    (inside,) = view("sub_ask/every.sse").interrupts
+    assert inside["owner"]["name"] == "inner"

@@ -8,20 +8,20 @@ from typing import Any
 
 import httpcore
 
-from runwire._lines import Head, Options, mapped
+from runwire._lines import Options, Takeable, mapped
 
 # Beyond the first, a connection is not read any further until its reader has come down to the second.
 PAUSE_BYTES, RESUME_BYTES = 1024 * 1024, 256 * 1024
 HAPPY_EYEBALLS_SECONDS = 0.25
 
 
-class AsyncLine(asyncio.Protocol, httpcore.AsyncNetworkStream):
+class AsyncLine(Takeable, asyncio.Protocol, httpcore.AsyncNetworkStream):
     """A connection of the async client."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._head = Head()
         self._ready: deque[bytes] = deque()
         self._held = 0
         self._paused = False
@@ -83,14 +83,6 @@ class AsyncLine(asyncio.Protocol, httpcore.AsyncNetworkStream):
                     return self._head.give_up()
                 if (head := self._head.split(data)) is not None:
                     return head
-
-    def take(self) -> bytes | None:
-        """The body's first bytes, to go on with `receive`; none where httpcore has had a part of it."""
-        return self._head.taken()
-
-    def put_back(self, data: bytes) -> None:
-        """What `read` gives next."""
-        self._head.put_back(data)
 
     async def receive(self, timeout: float | None) -> bytes:
         """The next bytes, as they come; none at the end."""

@@ -77,12 +77,27 @@ def mapped(timed_out: type[Exception], failed: type[Exception]) -> Iterator[None
         raise failed(str(error)) from error
 
 
-class Line(httpcore.NetworkStream):
+class Takeable:
+    """A connection whose body can be taken over."""
+
+    def __init__(self) -> None:
+        self._head = Head()
+
+    def take(self) -> bytes | None:
+        """The body's first bytes, to go on with `receive`; none where httpcore has had a part of it."""
+        return self._head.taken()
+
+    def put_back(self, data: bytes) -> None:
+        """What `read` gives next."""
+        self._head.put_back(data)
+
+
+class Line(Takeable, httpcore.NetworkStream):
     """A connection of the sync client."""
 
     def __init__(self, sock: socket.socket) -> None:
+        super().__init__()
         self._socket = sock
-        self._head = Head()
         self._patience: float | None = None
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
@@ -96,14 +111,6 @@ class Line(httpcore.NetworkStream):
                     return self._head.give_up()
                 if (head := self._head.split(data)) is not None:
                     return head
-
-    def take(self) -> bytes | None:
-        """The body's first bytes, to go on with `receive`; none where httpcore has had a part of it."""
-        return self._head.taken()
-
-    def put_back(self, data: bytes) -> None:
-        """What `read` gives next."""
-        self._head.put_back(data)
 
     def receive(self, timeout: float | None) -> bytes:
         """The next bytes, as they come; none at the end."""

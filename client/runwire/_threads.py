@@ -1,5 +1,6 @@
 """The sync shell: the reader drives the flow of a run while it waits for bytes, a thread does the rest."""
 
+import inspect
 import socket
 import threading
 import time
@@ -147,24 +148,28 @@ class Run(Handle):
 
     def _spoil(self) -> None:
         """Nobody knows which bytes or envelopes are lost: the former can be asked for again."""
-        if self._effect is READ:
+        if self._effect is READ and inspect.getgeneratorstate(self._flow) != inspect.GEN_CLOSED:
             self._is_spoiled = True
         else:
-            lost = ConnectionLost("the reader was interrupted in the middle of an envelope", **self._watch.where)
-            self._ended, self._failure = True, lost
+            self._ended, self._failure = True, self._lost("the reader was interrupted in the middle of an envelope")
+
+    def _lost(self, why: str) -> ConnectionLost:
+        return ConnectionLost(why, **self._watch.where)
 
     def _mind(self) -> None:
         """The thread."""
         me = threading.get_ident()
-        self._advance(None)
-        while self._take_wheel(me):
-            self._step(None)
-        with suppress(ValueError):  # the reader is in it, and leaves it
-            self._flow.close()
-        self._close_response()
-        with self._lock:
-            self._over = True
-            self._news.notify_all()
+        try:
+            self._advance(None)
+            while self._take_wheel(me):
+                self._step(None)
+            with suppress(ValueError):  # the reader is in it, and leaves it
+                self._flow.close()
+            self._close_response()
+        finally:
+            with self._lock:
+                self._over = True
+                self._news.notify_all()
 
     def _take_wheel(self, me: int) -> bool:
         """Whether there is more to do, once it is this thread's to do."""
@@ -197,7 +202,9 @@ class Run(Handle):
             self._effect = self._flow.throw(failed) if failed else self._flow.send(answer)
         except StopIteration:
             self._ended = True
-        except BaseException as raised:  # it belongs to the reader, who raises it
+        except TransportFailed as failed_twice:
+            self._ended, self._failure = True, self._lost(str(failed_twice))
+        except Exception as raised:  # it belongs to the reader, who raises it
             self._ended, self._failure = True, raised
 
     @property

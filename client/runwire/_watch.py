@@ -38,6 +38,7 @@ STAMP = re.compile(r"(\d{13})-\d+$")
 HISTORY_LIMIT = 1000
 GAP = "the server's log no longer has all of the run: the rest is told from its history"
 NO_LONGER_THERE = "HTTPException"
+LOST = {"error": "RunLost", "message": "the server no longer knows the run nor its thread: they were lost or deleted"}
 # Frames of the server itself and not of the graph.
 SERVERS_OWN = frozenset({"error", "metadata"})
 
@@ -305,7 +306,7 @@ class Watch:
     def _ask_outcome(self, known: dict[str, Any] | None) -> Generator[Effect, Any, Outcome]:
         """How the run really ended."""
         if known is None:
-            return Outcome("cancelled")
+            return (yield from self._ask_thread())
         match known.get("status"):
             case "error":
                 return Outcome("error", (yield from self._ask_error()))
@@ -317,6 +318,11 @@ class Watch:
                 return outcome if outcome.interrupts else Outcome("cancelled")
             case _:
                 return (yield from self._ask_state())
+
+    def _ask_thread(self) -> Generator[Effect, Any, Outcome]:
+        """A run that was rolled back leaves its thread behind; one that went with it was lost and not stopped."""
+        reply = yield from self._send(Send("GET", f"/threads/{self.thread_id}"), missing=True)
+        return Outcome("error", LOST) if reply.status == 404 else Outcome("cancelled")
 
     def _ask_error(self) -> Generator[Effect, Any, dict[str, Any] | None]:
         if self._error:
