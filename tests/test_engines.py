@@ -291,10 +291,18 @@ def test_a_run_that_its_server_lost_is_an_error_and_no_cancel():
     with ScriptedServer() as server, runwire.Client(server.url, retry=QUICK) as client:
         server.add(text_run(*WORDS, connections=[Cut(after=4)]))
         with client.stream("chat", "hi", profile="debug") as run:
+            found = []
             for envelope in run:
+                found.append(envelope)
                 if envelope.type == "llm_token":
                     server._threads.clear()
         assert run.status == "error"
+        assert conformance.check(found) == []
+        # No call of the run is guilty of it.
+        assert [(one.call_id, one.payload["node"]) for one in found if one.type == "error"] == [
+            (found[0].call_id, None)
+        ]
+        assert [call.status for call in run.view.calls()] == ["error", "cancelled"]
         with pytest.raises(runwire.RunFailed, match="no longer knows the run nor its thread"):
             _ = run.result
 

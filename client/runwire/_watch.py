@@ -322,7 +322,7 @@ class Watch:
     def _ask_thread(self) -> Generator[Effect, Any, Outcome]:
         """A run that was rolled back leaves its thread behind; one that went with it was lost and not stopped."""
         reply = yield from self._send(Send("GET", f"/threads/{self.thread_id}"), missing=True)
-        return Outcome("error", LOST) if reply.status == 404 else Outcome("cancelled")
+        return Outcome("error", LOST, blameless=True) if reply.status == 404 else Outcome("cancelled")
 
     def _ask_error(self) -> Generator[Effect, Any, dict[str, Any] | None]:
         if self._error:

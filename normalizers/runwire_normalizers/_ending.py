@@ -122,7 +122,9 @@ class Ending:
         facts = outcome.error or run.failure or {}
         if outcome.status == "timeout" and not facts:
             facts = {"error": "TimeoutError", "message": "the run took too long"}
-        if not any(call.failed and not call.over for call in run.all_calls()):
+        if outcome.blameless:
+            run.calls.error(root, root.name, facts, None)
+        elif not any(call.failed and not call.over for call in run.all_calls()):
             self._blame(facts)
         for call in [call for call in run.all_calls() if call.failed and not call.over]:
             while call.parent:

@@ -10,12 +10,16 @@ OutcomeStatus = Literal["success", "error", "cancelled", "timeout", "interrupted
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended. `interrupted` means that it waits for a person; a run somebody stopped is `cancelled`."""
+    """How a run ended. `interrupted` means that it waits for a person; a run somebody stopped is `cancelled`.
+
+    With `blameless` it was an error of none of the run's calls, but of what ran it.
+    """
 
     status: OutcomeStatus
     error: dict[str, Any] | None = None
     interrupts: tuple[Any, ...] = ()
     values: dict[str, Any] | None = None
+    blameless: bool = False
 
     @classmethod
     def of(cls, error: BaseException) -> Self:
