@@ -277,7 +277,7 @@ DECIDED: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
     "approve": ({}, [("wiped /a", "success"), ("wiped /b", "success")]),
     "reject": ({"response": "no"}, [("with reason: no", "error")] * 2),
     "edit": (
-        {"args_modifier": lambda args: {"path": "/tmp" + args["path"]}},
+        {"args_modifier": lambda args: {"path": "/notes" + args["path"]}},
         [("/notes/a", "success"), ("/notes/b", "success")],
     ),
     "respond": ({"response": "let it be"}, [("let it be", "success")] * 2),
